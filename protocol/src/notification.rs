@@ -1,0 +1,246 @@
+//! Notifications the server sends.
+//!
+//! Source: app-server protocol. On the wire each carries `emittedAtMs` (unix milliseconds) beside `method` and `params`;
+//! the daemon adds it when it serialises.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::item::ThreadItem;
+use crate::settings::ThreadSettings;
+use crate::thread::{Thread, ThreadStatus};
+use crate::turn::{Turn, TurnError};
+use crate::usage::ThreadTokenUsage;
+
+/// A notification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "method", content = "params", rename_all_fields = "camelCase")]
+pub enum ServerNotification {
+    /// A thread exists (after `thread/start`).
+    #[serde(rename = "thread/started")]
+    ThreadStarted {
+        /// The thread, without turns.
+        thread: Thread,
+    },
+    /// A thread stands differently.
+    #[serde(rename = "thread/status/changed")]
+    ThreadStatusChanged {
+        /// The thread.
+        thread_id: String,
+        /// How it stands.
+        status: ThreadStatus,
+    },
+    /// The settings changed.
+    #[serde(rename = "thread/settings/updated")]
+    ThreadSettingsUpdated {
+        /// The thread.
+        thread_id: String,
+        /// The settings from now on.
+        thread_settings: ThreadSettings,
+    },
+    /// Usage after a model response.
+    #[serde(rename = "thread/tokenUsage/updated")]
+    ThreadTokenUsageUpdated {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// Usage of the thread.
+        token_usage: ThreadTokenUsage,
+    },
+    /// A turn began.
+    #[serde(rename = "turn/started")]
+    TurnStarted {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn: Turn,
+    },
+    /// A turn ended.
+    #[serde(rename = "turn/completed")]
+    TurnCompleted {
+        /// The thread.
+        thread_id: String,
+        /// The turn; `items` holds the last agent message only.
+        turn: Turn,
+    },
+    /// All changes of the turn so far as one git-style diff.
+    #[serde(rename = "turn/diff/updated")]
+    TurnDiffUpdated {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// The diff.
+        diff: String,
+    },
+    /// The model's plan.
+    #[serde(rename = "turn/plan/updated")]
+    TurnPlanUpdated {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// Why it changed.
+        explanation: Option<String>,
+        /// The steps.
+        plan: Vec<PlanStep>,
+    },
+    /// An item began.
+    #[serde(rename = "item/started")]
+    ItemStarted {
+        /// The item.
+        item: ThreadItem,
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// Unix milliseconds.
+        started_at_ms: i64,
+    },
+    /// An item ended.
+    #[serde(rename = "item/completed")]
+    ItemCompleted {
+        /// The item.
+        item: ThreadItem,
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// Reserved; always null here.
+        content_token_count: Option<i64>,
+        /// Unix milliseconds.
+        completed_at_ms: i64,
+    },
+    /// More text of an assistant message.
+    #[serde(rename = "item/agentMessage/delta")]
+    AgentMessageDelta {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// The item.
+        item_id: String,
+        /// The text.
+        delta: String,
+    },
+    /// A new part of a reasoning summary.
+    #[serde(rename = "item/reasoning/summaryPartAdded")]
+    ReasoningSummaryPartAdded {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// The item.
+        item_id: String,
+        /// Part index.
+        summary_index: u32,
+    },
+    /// More text of a reasoning summary.
+    #[serde(rename = "item/reasoning/summaryTextDelta")]
+    ReasoningSummaryTextDelta {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// The item.
+        item_id: String,
+        /// The text.
+        delta: String,
+        /// Part index.
+        summary_index: u32,
+    },
+    /// More text of raw reasoning.
+    #[serde(rename = "item/reasoning/textDelta")]
+    ReasoningTextDelta {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// The item.
+        item_id: String,
+        /// The text.
+        delta: String,
+        /// Part index.
+        content_index: u32,
+    },
+    /// More output of a command.
+    #[serde(rename = "item/commandExecution/outputDelta")]
+    CommandExecutionOutputDelta {
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+        /// The item.
+        item_id: String,
+        /// The text, at most 8,192 bytes.
+        delta: String,
+    },
+    /// A server request was answered or became moot.
+    #[serde(rename = "serverRequest/resolved")]
+    ServerRequestResolved {
+        /// The thread.
+        thread_id: String,
+        /// Id of the server request.
+        request_id: i64,
+    },
+    /// Something went wrong in a turn.
+    #[serde(rename = "error")]
+    Error {
+        /// What.
+        error: TurnError,
+        /// Whether the daemon tries again by itself.
+        will_retry: bool,
+        /// The thread.
+        thread_id: String,
+        /// The turn.
+        turn_id: String,
+    },
+    /// Something the user should know about a thread.
+    #[serde(rename = "warning")]
+    Warning {
+        /// The thread, if it is about one.
+        thread_id: Option<String>,
+        /// For people.
+        message: String,
+    },
+    /// Something in the configuration was not understood.
+    #[serde(rename = "configWarning")]
+    ConfigWarning {
+        /// For people.
+        summary: String,
+        /// More for people.
+        details: Option<String>,
+    },
+    /// Rate limits as the model service reported them.
+    #[serde(rename = "account/rateLimits/updated")]
+    AccountRateLimitsUpdated {
+        /// The limits.
+        rate_limits: Value,
+    },
+}
+
+/// One step of the model's plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStep {
+    /// What.
+    pub step: String,
+    /// How it stands.
+    pub status: PlanStepStatus,
+}
+
+/// How a step stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum PlanStepStatus {
+    /// Not begun.
+    Pending,
+    /// Under way.
+    InProgress,
+    /// Done.
+    Completed,
+}
