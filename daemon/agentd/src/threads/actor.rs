@@ -1,0 +1,345 @@
+//! The loop of one thread: hears one thing at a time, asks the engine what follows, has it carried out.
+//!
+//! Owns the thread's engine, subscribers and children. Everything it hears becomes an [`Input`]; it decides nothing by
+//! itself. Control (clients) is polled before data (model and tools). When the store cannot take a record, the thread ends:
+//! what it runs is stopped and it is loaded again from what is durable.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agentd_engine::input::{ExecExit, Input, ModelEvent, ModelFailure, ReplyToken, RetryAdvice, StartTurn, ToolEvent};
+use agentd_engine::rollout::RolloutLine;
+use agentd_engine::{Engine, Now};
+use agentd_protocol::approval::ApprovalDecision;
+use agentd_protocol::notification::ServerNotification;
+use agentd_protocol::thread::ThreadStatus;
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::handle::{Control, Queued, Snapshot, ThreadHandle};
+use super::publish::Subscribers;
+use super::registry::Deps;
+use crate::config::Config;
+use crate::rpc::conn::ConnHandle;
+use crate::rpc::error::RpcError;
+
+/// Control messages that may wait; senders wait when it is full.
+const CONTROL_CAPACITY: usize = 64;
+/// Messages of children that may wait; children wait when it is full, which slows their source, not the daemon.
+const DATA_CAPACITY: usize = 256;
+/// How many waiting messages of children are handled as one step (and one store transaction).
+const MAX_BATCH: usize = 64;
+
+/// What a thread's task hears from its children.
+pub(super) enum Data {
+    /// Events of a model request.
+    Model { request: u64, events: Vec<ModelEvent> },
+    /// An event of a tool run.
+    Tool { tool: u64, event: ToolEvent },
+}
+
+/// Which child a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ChildKey {
+    /// A model request.
+    Model(u64),
+    /// A tool run.
+    Tool(u64),
+    /// Waits for an answer, or for a response to be queued.
+    Waiter,
+}
+
+/// How a child ended.
+pub(super) enum ChildEnd {
+    /// It reported all it had to say before.
+    Done,
+    /// A server request was answered (`None`: with an error, or with nothing we understand).
+    Answered { approval_id: String, request_id: i64, decision: Option<ApprovalDecision> },
+    /// The response that a subscriber waited for is in its outbox, or will never be.
+    ResponseQueued { conn_id: u64, announce: bool },
+}
+
+/// Who waits for a reply of the engine.
+pub(super) enum Waiting {
+    /// A `turn/start`.
+    Turn(oneshot::Sender<Result<(agentd_protocol::turn::Turn, Queued), RpcError>>),
+    /// A `turn/interrupt`.
+    Interrupt(oneshot::Sender<Result<(), RpcError>>),
+}
+
+/// One thread in memory.
+pub(super) struct Actor {
+    pub(super) engine: Engine,
+    pub(super) deps: Arc<Deps>,
+    /// Configuration with the thread's own overrides.
+    pub(super) config: Arc<Config>,
+    pub(super) subscribers: Subscribers,
+    pub(super) children: JoinSet<ChildEnd>,
+    pub(super) child_keys: HashMap<Id, ChildKey>,
+    pub(super) cancels: HashMap<ChildKey, CancellationToken>,
+    pub(super) data_sender: mpsc::Sender<Data>,
+    pub(super) replies: HashMap<ReplyToken, Waiting>,
+    /// Open server requests by approval id.
+    pub(super) asks: HashMap<String, crate::rpc::server_requests::OpenRequest>,
+    pub(super) checkpoint_at: Option<Instant>,
+    /// Checkpoint lines that the store had no room for.
+    pub(super) unsaved: Vec<RolloutLine>,
+    status: Arc<Mutex<ThreadStatus>>,
+    control: mpsc::Receiver<Control>,
+    data: mpsc::Receiver<Data>,
+    next_token: u64,
+    stopping: bool,
+}
+
+/// Starts the task of a thread; it is tracked by the daemon and ends when it is stopped or its handles are gone.
+pub(super) fn spawn(engine: Engine, deps: Arc<Deps>, config: Arc<Config>) -> ThreadHandle {
+    let (control_sender, control) = mpsc::channel(CONTROL_CAPACITY);
+    let (data_sender, data) = mpsc::channel(DATA_CAPACITY);
+    let status = Arc::new(Mutex::new(engine.status()));
+    let tracker = deps.tracker.clone();
+    let actor = Actor {
+        engine,
+        deps,
+        config,
+        subscribers: Subscribers::default(),
+        children: JoinSet::new(),
+        child_keys: HashMap::new(),
+        cancels: HashMap::new(),
+        data_sender,
+        replies: HashMap::new(),
+        asks: HashMap::new(),
+        checkpoint_at: None,
+        unsaved: Vec::new(),
+        status: status.clone(),
+        control,
+        data,
+        next_token: 0,
+        stopping: false,
+    };
+    tracker.spawn(actor.run());
+    ThreadHandle { control: control_sender, status }
+}
+
+impl Actor {
+    async fn run(mut self) {
+        let outcome = self.listen().await;
+        if let Err(error) = &outcome {
+            tracing::error!(thread = self.engine.record().id, %error, "the thread's record cannot be written; unloading it");
+            self.fail_visibly(&error.to_string());
+        }
+        for (_, request) in self.asks.drain() {
+            self.deps.server_requests.close(request.id());
+        }
+        // Dropping the JoinSet aborts what is left; aborted commands lose their lifetime link and their tree is killed.
+    }
+
+    async fn listen(&mut self) -> Result<(), agentd_store::StoreError> {
+        loop {
+            if self.stopping && !self.is_active() {
+                return Ok(());
+            }
+            let due = self.checkpoint_at;
+            let inputs = tokio::select! {
+                biased;
+                control = self.control.recv() => match control {
+                    Some(control) => self.on_control(control),
+                    None => return Ok(()),
+                },
+                () = sleep_until(due), if due.is_some() => {
+                    self.checkpoint_at = None;
+                    vec![Input::CheckpointDue]
+                }
+                Some(data) = self.data.recv() => self.on_data(data),
+                Some(ended) = self.children.join_next_with_id(), if !self.children.is_empty() => self.on_child_end(ended),
+            };
+            let mut effects = Vec::new();
+            for input in inputs {
+                let mut ids = || uuid::Uuid::now_v7().to_string();
+                effects.append(&mut self.engine.step(input, &mut Now { ms: now_ms(), ids: &mut ids }));
+            }
+            if !effects.is_empty() {
+                self.carry_out(effects).await?;
+                *self.status.lock().unwrap_or_else(PoisonError::into_inner) = self.engine.status();
+            }
+        }
+    }
+
+    fn is_active(&self) -> bool {
+        matches!(self.engine.status(), ThreadStatus::Active { .. })
+    }
+
+    fn on_control(&mut self, control: Control) -> Vec<Input> {
+        match control {
+            Control::StartTurn { start, reply } => self.on_start_turn(start, reply),
+            Control::Interrupt { turn_id, reply } => {
+                let token = self.wait_for_reply(Waiting::Interrupt(reply));
+                vec![Input::Interrupt { turn_id: Some(turn_id), reply: Some(token) }]
+            }
+            Control::Attach { conn, announce, reply } => self.on_attach(conn, announce, reply),
+            Control::Snapshot { reply } => {
+                // The asker may be gone; nobody else wants the answer.
+                let _ = reply.send(self.snapshot());
+                Vec::new()
+            }
+            Control::Stop => {
+                self.stopping = true;
+                if self.is_active() { vec![Input::Interrupt { turn_id: None, reply: None }] } else { Vec::new() }
+            }
+        }
+    }
+
+    fn on_start_turn(
+        &mut self,
+        mut start: Box<StartTurn>,
+        reply: oneshot::Sender<Result<(agentd_protocol::turn::Turn, Queued), RpcError>>,
+    ) -> Vec<Input> {
+        if self.stopping {
+            let _ = reply.send(Err(RpcError::invalid_request("shuttingDown", "the daemon is shutting down")));
+            return Vec::new();
+        }
+        start.reply = self.wait_for_reply(Waiting::Turn(reply));
+        vec![Input::StartTurn(start)]
+    }
+
+    fn on_attach(&mut self, conn: ConnHandle, announce: bool, reply: oneshot::Sender<(Snapshot, Queued)>) -> Vec<Input> {
+        let (queued, response_queued) = oneshot::channel();
+        let conn_id = conn.id();
+        if reply.send((self.snapshot(), queued)).is_ok() {
+            self.subscribers.hold(conn);
+            self.spawn_child(ChildKey::Waiter, async move {
+                // An error means that the response will never come: its connection is gone, and `release` finds that out.
+                let _ = response_queued.await;
+                ChildEnd::ResponseQueued { conn_id, announce }
+            });
+        }
+        Vec::new()
+    }
+
+    fn wait_for_reply(&mut self, waiting: Waiting) -> ReplyToken {
+        self.next_token += 1;
+        let token = ReplyToken(self.next_token);
+        self.replies.insert(token, waiting);
+        token
+    }
+
+    /// Takes the message and all that already wait behind it, so that they share one transaction.
+    fn on_data(&mut self, first: Data) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        push_inputs(first, &mut inputs);
+        for _ in 1..MAX_BATCH {
+            match self.data.try_recv() {
+                Ok(data) => push_inputs(data, &mut inputs),
+                Err(_) => break,
+            }
+        }
+        inputs
+    }
+
+    pub(super) fn spawn_child(&mut self, key: ChildKey, child: impl Future<Output = ChildEnd> + Send + 'static) {
+        let id = self.children.spawn(child).id();
+        self.child_keys.insert(id, key);
+    }
+
+    fn on_child_end(&mut self, ended: Result<(Id, ChildEnd), JoinError>) -> Vec<Input> {
+        match ended {
+            Ok((id, end)) => {
+                self.forget_child(id);
+                self.on_good_end(end)
+            }
+            Err(error) => {
+                let key = self.forget_child(error.id());
+                tracing::error!(?key, %error, "a child of the thread died");
+                key.and_then(|key| report_death(key, &error.to_string())).into_iter().collect()
+            }
+        }
+    }
+
+    fn forget_child(&mut self, id: Id) -> Option<ChildKey> {
+        let key = self.child_keys.remove(&id)?;
+        self.cancels.remove(&key);
+        Some(key)
+    }
+
+    fn on_good_end(&mut self, end: ChildEnd) -> Vec<Input> {
+        match end {
+            ChildEnd::Done => Vec::new(),
+            ChildEnd::Answered { approval_id, request_id, decision } => {
+                if self.asks.remove(&approval_id).is_none() {
+                    return Vec::new();
+                }
+                self.tell_resolved(request_id);
+                vec![Input::ApprovalAnswer { approval_id, decision }]
+            }
+            ChildEnd::ResponseQueued { conn_id, announce } => {
+                if announce {
+                    let thread = super::thread_view::from_snapshot(&self.snapshot());
+                    self.emit(&ServerNotification::ThreadStarted { thread });
+                }
+                let asks = &self.asks;
+                self.subscribers.release(conn_id, |conn| {
+                    asks.values().for_each(|open| {
+                        conn.send(open.line_for(conn));
+                    });
+                });
+                Vec::new()
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            record: self.engine.record().clone(),
+            settings: self.engine.settings().clone(),
+            name: self.engine.name().map(str::to_owned),
+            preview: self.engine.preview().to_owned(),
+            updated_at_ms: self.engine.updated_at_ms(),
+            status: self.engine.status(),
+            active_turn: self.engine.active_turn(),
+            usage: self.engine.usage(),
+        }
+    }
+}
+
+fn push_inputs(data: Data, inputs: &mut Vec<Input>) {
+    match data {
+        Data::Model { request, events } => inputs.extend(events.into_iter().map(|event| Input::Model { request, event })),
+        Data::Tool { tool, event } => inputs.push(Input::Tool { tool, event }),
+    }
+}
+
+/// What the engine hears when a child died instead of reporting its end.
+fn report_death(key: ChildKey, message: &str) -> Option<Input> {
+    match key {
+        ChildKey::Model(request) => {
+            let failure = ModelFailure {
+                message: "the model request ended without a result".into(),
+                info: json!("other"),
+                details: Some(message.to_owned()),
+                retry: RetryAdvice::Never,
+            };
+            Some(Input::Model { request, event: ModelEvent::Failed(failure) })
+        }
+        ChildKey::Tool(tool) => {
+            let exit = ExecExit::NotStarted { kind: "spawnFailed".into(), message: message.to_owned() };
+            Some(Input::Tool { tool, event: ToolEvent::ExecEnded { exit, output: String::new(), duration_ms: 0 } })
+        }
+        ChildKey::Waiter => None,
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => tokio::time::sleep(Duration::MAX).await,
+    }
+}
+
+/// Unix milliseconds.
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,193 @@
+//! Finds, loads and starts threads; makes sure that each is in memory once.
+//!
+//! The map is held for a lookup, never across an await. A thread that is being loaded has a cell that everybody who wants
+//! it waits on.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agentd_engine::rollout::{RolloutLine, ThreadRecord};
+use agentd_engine::{Engine, Now};
+use agentd_protocol::settings::ThreadSettings;
+use agentd_protocol::thread::ThreadStatus;
+use tokio::sync::OnceCell;
+use tokio_util::task::TaskTracker;
+
+use super::actor::{self, now_ms};
+use super::handle::ThreadHandle;
+use super::providers::Providers;
+use crate::config::Config;
+use crate::rpc::connections::Connections;
+use crate::rpc::error::RpcError;
+use crate::rpc::server_requests::ServerRequests;
+
+/// What thread tasks use of the daemon.
+pub struct Deps {
+    /// Rollouts.
+    pub store: agentd_store::Store,
+    /// The model service.
+    pub models: agentd_model::ModelClient,
+    /// Provider ids to endpoints.
+    pub providers: Providers,
+    /// Open requests to clients.
+    pub server_requests: Arc<ServerRequests>,
+    /// All connections, for what everybody is told.
+    pub connections: Arc<Connections>,
+    /// Owns the tasks.
+    pub tracker: TaskTracker,
+    /// The daemon's configuration, without any thread's overrides.
+    pub config: Arc<Config>,
+    /// Program that is run as the sandbox helper: the daemon's own binary.
+    pub helper: PathBuf,
+}
+
+type Cell = Arc<OnceCell<ThreadHandle>>;
+
+/// The threads in memory.
+pub struct Registry {
+    deps: Arc<Deps>,
+    loaded: Mutex<HashMap<String, Cell>>,
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn new(deps: Deps) -> Self {
+        Self { deps: Arc::new(deps), loaded: Mutex::new(HashMap::new()) }
+    }
+
+    /// The store that threads are written to.
+    pub fn store(&self) -> &agentd_store::Store {
+        &self.deps.store
+    }
+
+    /// Completes what a crash left open: every unfinished turn is recorded as interrupted, every open call as aborted.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn recover(&self) -> Result<(), RpcError> {
+        let store = self.deps.store.clone();
+        let unfinished = blocking(move || store.unfinished_threads()).await?;
+        for thread_id in unfinished {
+            match self.read_engine(&thread_id).await {
+                Ok(_) => tracing::info!(thread = thread_id, "completed what a crash left open"),
+                // One damaged thread must not keep the others from being served.
+                Err(error) => tracing::error!(thread = thread_id, error = %error.message(), "cannot recover the thread"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a new thread: stores it, then puts it in memory.
+    ///
+    /// # Errors
+    /// The store refused it.
+    pub async fn start(&self, record: ThreadRecord, settings: ThreadSettings, config: Arc<Config>) -> Result<ThreadHandle, RpcError> {
+        let (id, ephemeral) = (record.id.clone(), record.ephemeral);
+        let (engine, lines) = Engine::new(record, settings);
+        if !ephemeral {
+            self.deps.store.append(&id, lines).await?;
+        }
+        let handle = actor::spawn(engine, self.deps.clone(), config);
+        let cell = Arc::new(OnceCell::new_with(Some(handle.clone())));
+        self.map().insert(id, cell);
+        Ok(handle)
+    }
+
+    /// The thread if it is in memory.
+    pub fn loaded(&self, thread_id: &str) -> Option<ThreadHandle> {
+        let cell = self.map().get(thread_id).cloned()?;
+        cell.get().filter(|handle| !handle.is_gone()).cloned()
+    }
+
+    /// Ids of the threads in memory, in order.
+    pub fn loaded_ids(&self) -> Vec<String> {
+        let mut ids: Vec<String> = {
+            let mut map = self.map();
+            map.retain(|_, cell| cell.get().is_none_or(|handle| !handle.is_gone()));
+            map.iter().filter(|(_, cell)| cell.initialized()).map(|(id, _)| id.clone()).collect()
+        };
+        ids.sort();
+        ids
+    }
+
+    /// How a thread stands in memory; `NotLoaded` if it is not there.
+    pub fn status(&self, thread_id: &str) -> ThreadStatus {
+        self.loaded(thread_id).map_or(ThreadStatus::NotLoaded, |handle| handle.status())
+    }
+
+    /// The thread, from memory or from the store.
+    ///
+    /// # Errors
+    /// There is no such thread, or it cannot be read.
+    pub async fn get_or_load(&self, thread_id: &str) -> Result<ThreadHandle, RpcError> {
+        let cell = {
+            let mut map = self.map();
+            if map.get(thread_id).is_some_and(|cell| cell.get().is_some_and(ThreadHandle::is_gone)) {
+                map.remove(thread_id);
+            }
+            map.entry(thread_id.to_owned()).or_default().clone()
+        };
+        let handle = cell.get_or_try_init(|| self.load(thread_id)).await;
+        if handle.is_err() {
+            let mut map = self.map();
+            if map.get(thread_id).is_some_and(|there| Arc::ptr_eq(there, &cell) && !there.initialized()) {
+                map.remove(thread_id);
+            }
+        }
+        handle.cloned()
+    }
+
+    /// Whether any thread runs a turn.
+    pub fn any_active(&self) -> bool {
+        let handles = self.handles();
+        handles.iter().any(|handle| matches!(handle.status(), ThreadStatus::Active { .. }))
+    }
+
+    /// Ends all threads; running turns are interrupted first.
+    pub async fn shutdown(&self) {
+        let stops: Vec<_> = self.handles().into_iter().map(|handle| async move { handle.stop().await }).collect();
+        futures_util::future::join_all(stops).await;
+    }
+
+    async fn load(&self, thread_id: &str) -> Result<ThreadHandle, RpcError> {
+        let engine = self.read_engine(thread_id).await?;
+        let config = match &engine.record().config {
+            Some(serde_json::Value::Object(overrides)) => Arc::new(self.deps.config.with_overrides(overrides)?),
+            _ => self.deps.config.clone(),
+        };
+        Ok(actor::spawn(engine, self.deps.clone(), config))
+    }
+
+    /// Rebuilds a thread's engine from its rollout; stores the repairs that a crash made necessary.
+    async fn read_engine(&self, thread_id: &str) -> Result<Engine, RpcError> {
+        let (store, id) = (self.deps.store.clone(), thread_id.to_owned());
+        let lines = blocking(move || store.rollout(&id)).await?;
+        if !matches!(lines.first(), Some(RolloutLine::ThreadStarted(_))) {
+            return Err(RpcError::no_rollout(thread_id));
+        }
+        let mut ids = || uuid::Uuid::now_v7().to_string();
+        let (engine, repairs) = Engine::replay(lines, &mut Now { ms: now_ms(), ids: &mut ids })
+            .map_err(|error| RpcError::internal(format!("thread {thread_id} cannot be read: {error}")))?;
+        if !repairs.is_empty() {
+            self.deps.store.append(thread_id, repairs).await?;
+        }
+        Ok(engine)
+    }
+
+    fn handles(&self) -> Vec<ThreadHandle> {
+        self.map().values().filter_map(|cell| cell.get().cloned()).collect()
+    }
+
+    fn map(&self) -> std::sync::MutexGuard<'_, HashMap<String, Cell>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs a blocking read of the store on the blocking pool.
+pub(crate) async fn blocking<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, agentd_store::StoreError> + Send + 'static,
+) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(read).await;
+    Ok(done.map_err(|error| RpcError::internal(format!("a read of the store died: {error}")))??)
+}

@@ -1,0 +1,1 @@
+//! The process ring: crashes, signals, several processes.

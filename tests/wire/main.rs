@@ -1,0 +1,1 @@
+//! The wire ring: one file a method.
