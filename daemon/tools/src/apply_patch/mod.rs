@@ -1,1 +1,69 @@
-//! (being written)
+//! The `apply_patch` tool: reads a patch, checks it against the files, applies all of it or nothing.
+//!
+//! This module owns the patch format, the matching of hunks, and safe writing below the writable folders. It asks
+//! nobody: whether a patch may touch files outside those folders is decided by the caller, who then widens [`Scope`].
+//! Everything here blocks; call it from a blocking thread.
+
+mod apply;
+mod matching;
+mod parse;
+mod place;
+mod plan;
+mod report;
+
+use std::path::PathBuf;
+
+use agentd_engine::input::{PatchPlan, PatchedFile};
+
+pub use parse::{Hunk, HunkLine, LineKind, Patch, PatchError, Section, SectionKind, parse};
+
+/// Where a patch may write.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Folder that relative paths start from, absolute.
+    pub cwd: PathBuf,
+    /// Folders that may be written in, absolute and with symlinks resolved.
+    pub writable_roots: Vec<PathBuf>,
+    /// No limits: every path may be written. Also the scope for a patch whose outside paths were approved.
+    pub unrestricted: bool,
+}
+
+/// Reads a patch and checks every hunk against the files. Changes nothing.
+///
+/// # Errors
+/// A text for the model: which file and line, what was expected, what was found, what to do next.
+pub fn prepare(text: &str, scope: &Scope) -> Result<PatchPlan, String> {
+    let patch = parse(text).map_err(|error| error.to_string())?;
+    let steps = plan::plan(&patch, scope)?;
+    Ok(PatchPlan {
+        changes: report::changes(&steps),
+        outside: report::outside(&steps, scope),
+    })
+}
+
+/// Applies a patch: all files change, or none does (created folders are removed again).
+///
+/// The patch is checked anew, so a file or symlink that changed since [`prepare`] is noticed. The result is ordered as
+/// the model is told: added, modified, deleted files. A move is `M` for the new path and `D` for the old one.
+///
+/// # Errors
+/// A text for the model. Says so if an original could not be put back.
+pub fn apply(text: &str, scope: &Scope) -> Result<Vec<PatchedFile>, String> {
+    let patch = parse(text).map_err(|error| error.to_string())?;
+    let steps = plan::plan(&patch, scope)?;
+    if let Some(path) = report::outside(&steps, scope).first() {
+        return Err(format!(
+            "{path} is outside the writable folders, so nothing was changed. Write inside {} or ask for permission.",
+            report::folders(scope)
+        ));
+    }
+    apply::commit(&steps)?;
+    Ok(report::patched(steps))
+}
+
+#[cfg(test)]
+mod apply_tests;
+#[cfg(test)]
+mod matching_tests;
+#[cfg(test)]
+mod parse_tests;
