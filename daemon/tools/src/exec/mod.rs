@@ -1,0 +1,344 @@
+//! Runs one command under the sandbox helper and reports it as [`ToolEvent`]s. Owns the order of events, the limits of time
+//! and the stopping; what the command may do is the sandbox crate's business, whether it may run the engine's.
+//!
+//! A run is one loop over everything that can happen ([`Run::step`]). The command's processes belong to the helper, and the
+//! helper ends when [`Link`]'s socket closes: dropping the future of [`run`] kills the command.
+
+mod environment;
+mod link;
+mod output;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agentd_engine::input::{ExecExit, ToolEvent};
+use agentd_protocol::settings::SandboxPolicy;
+use agentd_sandbox::{Confinement, Exit, Launch, Order, Status};
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+pub use environment::base_environment;
+use link::{Link, OutputPipe};
+use output::{Kept, MAX_EVENT_BYTES, Repair};
+
+/// How long output may stay silent, after the first process ended, before what still holds the pipe is left behind.
+const QUIET_AFTER_EXIT: Duration = Duration::from_millis(100);
+/// How long output is read at most after the first process ended.
+const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(1);
+/// How long the helper may take to clear the process tree before we do it ourselves.
+const CLEAR_LIMIT: Duration = Duration::from_secs(2);
+
+/// A command to run.
+#[derive(Clone, Debug)]
+pub struct ExecSpec {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Absolute working directory.
+    pub cwd: PathBuf,
+    /// The whole environment of the command, see [`base_environment`].
+    pub env: Vec<(String, String)>,
+    /// What it may do.
+    pub policy: SandboxPolicy,
+    /// Where it may write under `workspaceWrite`: all folders, absolute and resolved. One that leads through a symlink by
+    /// the time the command starts makes the run fail.
+    pub writable_roots: Vec<PathBuf>,
+    /// Wall time after which it is stopped.
+    pub timeout: Duration,
+    /// The program that is the helper when started with [`agentd_sandbox::HELPER_ARG`]; `/proc/self/exe` in the daemon.
+    pub helper: PathBuf,
+}
+
+impl ExecSpec {
+    fn launch(&self) -> Launch {
+        let confinement = match &self.policy {
+            SandboxPolicy::DangerFullAccess => Confinement::None,
+            SandboxPolicy::ReadOnly { network_access } => Confinement::ReadOnly {
+                network: *network_access,
+            },
+            SandboxPolicy::WorkspaceWrite { network_access, .. } => Confinement::WorkspaceWrite {
+                writable_roots: self.writable_roots.clone(),
+                network: *network_access,
+            },
+        };
+        Launch {
+            argv: self.argv.clone(),
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+            confinement,
+            assume_landlock_abi: None,
+        }
+    }
+}
+
+/// Runs a command to its end. Sends `ExecStarted` if it ran, `ExecOutput` as it comes, and exactly one `ExecEnded`, last.
+///
+/// A full `events` channel stalls the reading of output, and so in time the command; it never stalls `cancel` or the
+/// time-out, which stop the whole process tree within two seconds. Processes that the command leaves behind are killed.
+pub async fn run(spec: ExecSpec, events: Sender<ToolEvent>, cancel: CancellationToken) {
+    let began = Instant::now();
+    let (exit, output) = match Link::open(&spec.helper, &spec.launch()).await {
+        Ok((link, pipe)) => {
+            Run::new(link, pipe, end_of(began, spec.timeout))
+                .finish(&events, &cancel)
+                .await
+        }
+        Err(message) => (not_started("spawnFailed", message), String::new()),
+    };
+    let duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+    // Nobody listens any more: then nobody misses it.
+    let _ = events
+        .send(ToolEvent::ExecEnded {
+            exit,
+            output,
+            duration_ms,
+        })
+        .await;
+}
+
+/// `limit` after `began`, or a year after it when an instant cannot hold that.
+fn end_of(began: Instant, limit: Duration) -> Instant {
+    began
+        .checked_add(limit)
+        .unwrap_or_else(|| began + Duration::from_secs(365 * 24 * 60 * 60))
+}
+
+fn not_started(kind: &str, message: String) -> ExecExit {
+    ExecExit::NotStarted {
+        kind: kind.to_owned(),
+        message,
+    }
+}
+
+/// Where a run is on its way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The helper sets the command up. Output waits until the start was told.
+    Starting,
+    /// The command runs.
+    Running,
+    /// Its first process ended; output is read until it falls silent.
+    Draining { quiet: Instant, limit: Instant },
+    /// The helper clears the process tree and answers before this.
+    Clearing { limit: Instant },
+    /// Nobody is left.
+    Over,
+}
+
+/// One running command.
+struct Run {
+    link: Link,
+    pipe: OutputPipe,
+    phase: Phase,
+    /// When the time is up.
+    timeout: Instant,
+    /// How it ended, once known.
+    exit: Option<ExecExit>,
+    /// The start, until it was told.
+    started: Option<String>,
+    /// Text that was not told yet. Above [`MAX_EVENT_BYTES`] nothing more is read.
+    untold: String,
+    repair: Repair,
+    kept: Kept,
+}
+
+impl Run {
+    fn new(link: Link, pipe: OutputPipe, timeout: Instant) -> Self {
+        Self {
+            link,
+            pipe,
+            phase: Phase::Starting,
+            timeout,
+            exit: None,
+            started: None,
+            untold: String::new(),
+            repair: Repair::default(),
+            kept: Kept::default(),
+        }
+    }
+
+    /// Goes on to the end and tells all output. Returns how the command ended and what is kept of its output.
+    async fn finish(mut self, events: &Sender<ToolEvent>, cancel: &CancellationToken) -> (ExecExit, String) {
+        while self.phase != Phase::Over {
+            self.step(events, cancel).await;
+        }
+        // All writers are gone, so this ends: at most what a pipe holds.
+        while let Some(chunk) = self.pipe.read_now() {
+            let text = self.repair.push(&chunk);
+            self.take(&text);
+        }
+        let rest = self.repair.finish();
+        self.take(&rest);
+        self.link.close().await;
+        while let Some(event) = self.next_event() {
+            if events.send(event).await.is_err() {
+                break;
+            }
+        }
+        let exit = self
+            .exit
+            .unwrap_or_else(|| not_started("spawnFailed", "the sandbox helper ended without an answer".to_owned()));
+        (exit, self.kept.into_text())
+    }
+
+    /// Waits for one thing and handles it. Stopping goes first, then the helper's word, then output, then telling: so
+    /// output is gathered while the listener is busy, up to one event.
+    async fn step(&mut self, events: &Sender<ToolEvent>, cancel: &CancellationToken) {
+        let stoppable = !matches!(self.phase, Phase::Clearing { .. } | Phase::Over);
+        let reading =
+            !matches!(self.phase, Phase::Starting) && self.untold.len() < MAX_EVENT_BYTES && !self.pipe.ended();
+        let telling = self.started.is_some() || !self.untold.is_empty();
+        let deadline = self.deadline(reading);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if stoppable => self.stop(ExecExit::Cancelled).await,
+            () = sleep_until(deadline) => self.time_passed().await,
+            status = self.link.status() => self.heard(status).await,
+            chunk = self.pipe.read(), if reading => self.read(chunk).await,
+            permit = events.reserve(), if telling => match permit {
+                Ok(permit) => if let Some(event) = self.next_event() { permit.send(event) },
+                // Nobody listens: the text is still kept for the end, and the command runs on until its owner stops it.
+                Err(_) => { self.started = None; self.untold.clear(); }
+            },
+        }
+    }
+
+    /// When [`Run::time_passed`] is due. Silence counts only while we listen.
+    fn deadline(&self, reading: bool) -> Instant {
+        match self.phase {
+            Phase::Draining { quiet, limit } if reading => quiet.min(limit),
+            Phase::Draining { limit, .. } | Phase::Clearing { limit } => limit,
+            Phase::Starting | Phase::Running | Phase::Over => self.timeout,
+        }
+    }
+
+    async fn time_passed(&mut self) {
+        match self.phase {
+            Phase::Starting | Phase::Running => self.stop(ExecExit::TimedOut).await,
+            Phase::Draining { .. } => self.order(Order::Finish).await,
+            Phase::Clearing { .. } => {
+                tracing::warn!(
+                    helper = self.link.helper_pid(),
+                    "the sandbox helper did not clear its processes in time; killing them"
+                );
+                self.link.kill_all();
+                self.phase = Phase::Over;
+            }
+            Phase::Over => {}
+        }
+    }
+
+    /// Stops the command for this reason. One that ended by itself keeps its own; what it left behind is stopped.
+    async fn stop(&mut self, exit: ExecExit) {
+        let order = if self.exit.is_some() {
+            Order::Finish
+        } else {
+            Order::Terminate
+        };
+        self.exit.get_or_insert(exit);
+        self.order(order).await;
+    }
+
+    async fn order(&mut self, order: Order) {
+        self.phase = Phase::Clearing {
+            limit: Instant::now() + CLEAR_LIMIT,
+        };
+        // A helper that is gone shows as the end of its words.
+        let _ = self.link.order(order).await;
+    }
+
+    /// The helper said something; `None`: it is gone.
+    async fn heard(&mut self, status: Option<Status>) {
+        match status {
+            Some(Status::Started { pid }) => self.has_started(pid),
+            Some(Status::SetupFailed(failure)) => {
+                self.exit
+                    .get_or_insert(not_started(failure.kind.as_str(), failure.message));
+                self.phase = Phase::Clearing {
+                    limit: Instant::now() + CLEAR_LIMIT,
+                };
+            }
+            Some(Status::Exited(exit)) => self.has_exited(exit).await,
+            Some(Status::Cleared { left }) => {
+                if left > 0 {
+                    tracing::warn!(left, "processes of other users could not be killed");
+                }
+                self.phase = Phase::Over;
+            }
+            None => self.helper_gone(),
+        }
+    }
+
+    fn has_started(&mut self, pid: i32) {
+        self.started = Some(pid.to_string());
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Running;
+        }
+    }
+
+    async fn has_exited(&mut self, exit: Exit) {
+        // Stopped by us: that is the reason that counts, and the tree is being cleared already.
+        if self.exit.is_some() {
+            return;
+        }
+        self.exit = Some(match exit {
+            Exit::Code(code) => ExecExit::Code(code),
+            Exit::Signal(signal) => ExecExit::Signal(signal),
+        });
+        if self.pipe.ended() {
+            self.order(Order::Finish).await;
+        } else {
+            let now = Instant::now();
+            self.phase = Phase::Draining {
+                quiet: now + QUIET_AFTER_EXIT,
+                limit: now + DRAIN_AFTER_EXIT,
+            };
+        }
+    }
+
+    /// The helper ended without clearing (somebody killed it); the kernel killed the command's first process with it.
+    fn helper_gone(&mut self) {
+        tracing::warn!(helper = self.link.helper_pid(), "the sandbox helper is gone");
+        if self.phase != Phase::Starting {
+            self.exit.get_or_insert(ExecExit::Signal(9));
+        }
+        self.phase = Phase::Over;
+    }
+
+    /// Output came; `None`: it ended.
+    async fn read(&mut self, chunk: Option<Vec<u8>>) {
+        if let Some(chunk) = &chunk {
+            let text = self.repair.push(chunk);
+            self.take(&text);
+        }
+        if let Phase::Draining { limit, .. } = self.phase {
+            if chunk.is_none() {
+                self.order(Order::Finish).await;
+            } else {
+                self.phase = Phase::Draining {
+                    quiet: Instant::now() + QUIET_AFTER_EXIT,
+                    limit,
+                };
+            }
+        }
+    }
+
+    fn take(&mut self, text: &str) {
+        self.kept.push(text);
+        self.untold.push_str(text);
+    }
+
+    /// The next event to tell.
+    fn next_event(&mut self) -> Option<ToolEvent> {
+        if let Some(process_id) = self.started.take() {
+            return Some(ToolEvent::ExecStarted { process_id });
+        }
+        if self.untold.is_empty() {
+            return None;
+        }
+        let rest = self.untold.split_off(self.untold.floor_char_boundary(MAX_EVENT_BYTES));
+        Some(ToolEvent::ExecOutput {
+            text: std::mem::replace(&mut self.untold, rest),
+        })
+    }
+}
