@@ -1,2 +1,28 @@
-//! (being written)
-fn main() {}
+//! `agentctl`, the command-line client of agentd: parse, run one command, report. Everything else lives in one file per
+//! command (`commands/`), in what commands share (`turn`, `approve`, `access`, `lifecycle`), and in `render/`.
+
+mod access;
+mod approve;
+mod cli;
+mod commands;
+mod exit;
+mod interrupt;
+mod lifecycle;
+mod render;
+mod tty;
+mod turn;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("agentctl: {error:#}");
+            exit::Exit::Failed.into()
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The way to a daemon that can do the work: connect or start, and see to it that it has the credentials that this shell
+//! has. It owns the advice to people who have none.
+
+use std::env;
+use std::io::{IsTerminal, stderr};
+use std::time::Duration;
+
+use agentd_client::{Client, ClientError, ClientName, Home, connect_or_start};
+use agentd_protocol::thread::ThreadStatus;
+use anyhow::Context;
+
+use crate::lifecycle;
+
+/// How this program introduces itself.
+pub(crate) const NAME: ClientName<'static> = ClientName {
+    name: "agentctl",
+    version: env!("CARGO_PKG_VERSION"),
+};
+/// Provider id of the scripted model.
+pub(crate) const REHEARSAL: &str = "rehearsal";
+/// Said once wherever the scripted model is used.
+pub(crate) const REHEARSAL_NOTE: &str =
+    "note: the rehearsal provider is a script that plays fixed scenes; it is not a language model";
+
+const KEY: &str = "OPENAI_API_KEY";
+const RESTART_LIMIT: Duration = Duration::from_secs(10);
+
+/// A connection to the daemon of `home`; starts one if none runs.
+pub(crate) fn open(home: &Home) -> Result<Client, ClientError> {
+    let launch = connect_or_start(home, NAME)?;
+    if let Some(child) = &launch.started
+        && stderr().is_terminal()
+    {
+        eprintln!("started agentd (pid {}) in {}", child.id(), home.root().display());
+    }
+    Ok(launch.client)
+}
+
+/// Whether the configured provider can be used.
+pub(crate) enum Access {
+    /// Yes, over this connection (a new one if the daemon was restarted).
+    Granted(Client),
+    /// No; this is what to tell the person.
+    Missing(String),
+}
+
+/// Checks that the daemon has credentials for its configured provider. If it lacks a key that this shell has, and no thread
+/// is at work, it is restarted so that it has the key.
+pub(crate) fn check(client: Client, home: &Home) -> anyhow::Result<Access> {
+    let account = match client.account_read() {
+        Ok(account) => account,
+        // A daemon that does not know the method has no opinion; the turn itself will tell.
+        Err(ClientError::Rpc { .. }) => return Ok(Access::Granted(client)),
+        Err(error) => return Err(error).context("ask the daemon for its account"),
+    };
+    if !account.is_missing() {
+        return Ok(Access::Granted(client));
+    }
+    if env::var_os(KEY).is_none_or(|key| key.is_empty()) {
+        return Ok(Access::Missing(format!(
+            "no model provider is set up: export {KEY}=… or add one to {}; to try without: agentctl exec --rehearsal \
+             'rehearsal: tour'",
+            home.root().join("config.toml").display()
+        )));
+    }
+    if let Some(thread) = active_thread(&client)? {
+        return Ok(Access::Missing(format!(
+            "the running daemon was started without {KEY} and is at work on thread {thread}; when that is done, run: \
+             agentctl daemon restart"
+        )));
+    }
+    drop(client);
+    eprintln!("agentctl: the running daemon was started without {KEY}; restarting it so that it has the key");
+    lifecycle::stop(home, RESTART_LIMIT, false)?;
+    let client = open(home)?;
+    if client.account_read().is_ok_and(|account| account.is_missing()) {
+        return Ok(Access::Missing(format!(
+            "the daemon does not take {KEY} for its configured provider"
+        )));
+    }
+    Ok(Access::Granted(client))
+}
+
+fn active_thread(client: &Client) -> Result<Option<String>, ClientError> {
+    for id in client.thread_loaded_list()? {
+        match client.thread_read(&id, false) {
+            Ok(thread) if matches!(thread.status, ThreadStatus::Active { .. }) => return Ok(Some(id)),
+            // Unloaded in between: not at work.
+            Ok(_) | Err(ClientError::Rpc { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,133 @@
+//! One file per command. A command gets its arguments and the home, and says how the program ends.
+
+mod completions;
+mod daemon;
+mod demo;
+mod exec;
+mod resume;
+mod show;
+mod threads;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use agentd_client::{Client, ClientError, Home, ThreadFilter};
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+
+/// Longest prompt read from standard input, in bytes.
+const MAX_PROMPT: u64 = 8 * 1024 * 1024;
+
+/// Runs the command that was asked for.
+pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let home = || match &cli.home {
+        Some(path) => Home::at(path.clone()),
+        None => Home::from_env(),
+    };
+    match cli.command {
+        Command::Exec(args) => exec::run(&home()?, &args),
+        Command::Resume(args) => resume::run(&home()?, &args),
+        Command::Threads(args) => threads::run(&home()?, &args),
+        Command::Show(args) => show::run(&home()?, &args),
+        Command::Daemon { action } => daemon::run(&home()?, &action),
+        Command::Demo(args) => demo::run(&args),
+        Command::Completions { shell } => completions::run(shell),
+    }
+}
+
+/// The prompt itself, or standard input for `-`.
+fn read_prompt(word: &str) -> anyhow::Result<String> {
+    if word != "-" {
+        return Ok(word.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_PROMPT)
+        .read_to_string(&mut text)
+        .context("read the prompt from standard input")?;
+    Ok(text)
+}
+
+/// The working directory as the daemon needs it.
+fn absolute_dir(directory: Option<&Path>) -> anyhow::Result<String> {
+    let path = match directory {
+        Some(path) => path.to_path_buf(),
+        None => PathBuf::from("."),
+    };
+    let path = path
+        .canonicalize()
+        .with_context(|| format!("working directory {}", path.display()))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| anyhow::anyhow!("{} is not valid UTF-8", path.display()))
+}
+
+/// Splits `key=value`; the value is JSON if it reads as JSON, else text.
+fn read_setting(setting: &str) -> anyhow::Result<(String, Value)> {
+    match setting.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+            Ok((key.trim().to_owned(), value))
+        }
+        _ => bail!("-c wants KEY=VALUE, not `{setting}`"),
+    }
+}
+
+/// The one thread whose id begins with `word`.
+fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
+    const WHOLE: usize = 36;
+    const PAGES: usize = 20;
+    if word.len() >= WHOLE {
+        return Ok(word.to_owned());
+    }
+    let mut found = Vec::new();
+    let mut filter = ThreadFilter {
+        limit: Some(100),
+        ..ThreadFilter::default()
+    };
+    for _ in 0..PAGES {
+        let page = client.thread_list(&filter).context("look for the thread")?;
+        found.extend(page.data.into_iter().map(|t| t.id).filter(|id| id.starts_with(word)));
+        match page.next_cursor {
+            Some(cursor) => filter.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    match found.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => bail!("no thread has an id that begins with `{word}` (see: agentctl threads --all)"),
+        many => bail!("`{word}` could be any of:\n  {}", many.join("\n  ")),
+    }
+}
+
+/// The newest thread of a directory.
+fn newest_thread(client: &Client, cwd: String) -> Result<Option<String>, ClientError> {
+    let page = client.thread_list(&ThreadFilter {
+        cwd: Some(cwd),
+        limit: Some(1),
+        cursor: None,
+    })?;
+    Ok(page.data.into_iter().next().map(|thread| thread.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_json_or_text() {
+        let read = |text| read_setting(text).expect(text);
+        assert_eq!(read("a.b=3"), ("a.b".into(), json!(3)));
+        assert_eq!(read("effort=high"), ("effort".into(), json!("high")));
+        assert_eq!(read("x=[1]"), ("x".into(), json!([1])));
+        assert_eq!(read("url=http://h?a=b"), ("url".into(), json!("http://h?a=b")));
+        assert!(read_setting("novalue").is_err());
+        assert!(read_setting("=3").is_err());
+    }
+}
