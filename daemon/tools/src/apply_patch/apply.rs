@@ -174,6 +174,11 @@ fn copy_rights(file: &File, like: &Stat) -> Io<()> {
     fchmod(file, Mode::from_raw_mode(mode))
 }
 
+/// Whether the file system cannot do this kind of rename (as some network file systems).
+fn lacks_flag(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+}
+
 /// Puts a staged file where nothing is.
 fn create(target: &Target, staged: &Spot, ledger: &mut Ledger) -> Result<(), String> {
     let spot = Spot {
@@ -181,10 +186,8 @@ fn create(target: &Target, staged: &Spot, ledger: &mut Ledger) -> Result<(), Str
         name: target.place.name.clone(),
     };
     let renamed = match renameat_with(&staged.dir, &staged.name, &spot.dir, &spot.name, RenameFlags::NOREPLACE) {
-        // The file system does not know the flag. A hard link does not replace either.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            linkat(&staged.dir, &staged.name, &spot.dir, &spot.name, AtFlags::empty()).and_then(|()| staged.unlink())
-        }
+        // A hard link does not replace either. The temporary name goes with the other ones at the end.
+        Err(error) if lacks_flag(error) => linkat(&staged.dir, &staged.name, &spot.dir, &spot.name, AtFlags::empty()),
         other => other,
     };
     renamed.map_err(|error| format!("cannot create {}: {error}", target.shown))?;
@@ -207,7 +210,7 @@ fn replace(target: &Target, staged: &Spot, was: &Stat, ledger: &mut Ledger) -> R
             });
             same_file(target, &staged.stat(), was)
         }
-        Err(Errno::INVAL | Errno::NOSYS) => {
+        Err(error) if lacks_flag(error) => {
             remove(target, was, ledger)?;
             create(target, staged, ledger)
         }
@@ -232,18 +235,11 @@ fn remove(target: &Target, was: &Stat, ledger: &mut Ledger) -> Result<(), String
     same_file(target, &away.stat(), was)
 }
 
-/// Whether the file is still the one that was read, with the content that was read.
+/// Whether the file is still the one that was read, with the content that was read. The change time is no sign: it
+/// moves too when another name of the file is replaced by this very patch.
 fn unchanged(target: &Target, spot: &Spot, was: &Stat) -> Result<(), String> {
     let now = spot.stat();
-    let times = |stat: &Stat| {
-        (
-            stat.st_size,
-            stat.st_mtime,
-            stat.st_mtime_nsec,
-            stat.st_ctime,
-            stat.st_ctime_nsec,
-        )
-    };
+    let times = |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     if now.as_ref().is_ok_and(|now| times(now) == times(was)) {
         same_file(target, &now, was)
     } else {
@@ -339,7 +335,7 @@ fn put_back(spot: &Spot, original: &Spot) -> Io<()> {
         &spot.name,
         RenameFlags::NOREPLACE,
     ) {
-        Err(Errno::INVAL | Errno::NOSYS) if spot.stat().is_err() => {
+        Err(error) if lacks_flag(error) && spot.stat().is_err() => {
             renameat(&original.dir, &original.name, &spot.dir, &spot.name)
         }
         other => other,

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use agentd_protocol::item::PatchChangeKind;
 use tempfile::TempDir;
 
-use super::{Scope, apply, prepare};
+use super::apply::commit;
+use super::plan::plan;
+use super::{Scope, apply, parse, prepare};
 
 /// A workspace `ws` beside a folder `out` that may not be written.
 struct Room {
@@ -337,4 +339,50 @@ fn a_read_only_scope_allows_nothing_but_shows_everything() {
         .collect();
     assert_eq!(outside, expected);
     room.refuses(body, &["read-only"]);
+}
+
+#[test]
+fn what_changes_after_the_check_is_noticed_or_harmless() {
+    let room = Room::new(&[("a", "1\n"), ("b", "1\n"), ("sub/f", "1\n"), ("../out/f", "1\n")]);
+    let check = |body: &str| plan(&parse(&patch(body)).expect("patch"), &room.scope).expect(body);
+    let edit = "@@\n-1\n+2";
+
+    // Another writer between check and write: nothing is lost, also not in the file that was already exchanged.
+    let steps = check(&format!("*** Update File: a\n{edit}\n*** Update File: b\n{edit}"));
+    fs::write(room.path("b"), "theirs\n").expect("write");
+    let before = room.tree();
+    let why = commit(&steps).expect_err("b changed");
+    assert!(why.contains("b was changed by somebody else"), "{why}");
+    assert_eq!(room.tree(), before);
+
+    // A file that appears where one is to be added.
+    let steps = check("*** Add File: n\n+mine");
+    fs::write(room.path("n"), "theirs\n").expect("write");
+    commit(&steps).expect_err("n exists");
+    assert_eq!(room.read("n"), "theirs\n");
+
+    // A folder that turns into a symlink leads nowhere else.
+    let update = check(&format!("*** Update File: sub/f\n{edit}"));
+    let add = check("*** Add File: new/f2\n+x");
+    fs::rename(room.path("sub"), room.path("was-sub")).expect("rename");
+    symlink("../out", room.path("sub")).expect("link");
+    symlink("../out", room.path("new")).expect("link");
+    commit(&update).expect("the folder that was checked");
+    commit(&add).expect_err("new is a symlink");
+    assert_eq!(
+        (room.read("was-sub/f"), room.read("../out/f")),
+        ("2\n".to_owned(), "1\n".to_owned())
+    );
+    assert!(!room.path("../out/f2").exists());
+    let why = apply(&patch(&format!("*** Update File: sub/f\n{edit}")), &room.scope).expect_err("outside");
+    assert!(why.contains("outside the writable folders"), "{why}");
+}
+
+#[test]
+fn names_of_one_file_are_updated_each() {
+    let room = Room::new(&[("a", "1\n")]);
+    fs::hard_link(room.path("a"), room.path("b")).expect("link");
+    let edit = "@@\n-1\n+2";
+    room.applies(&format!("*** Update File: a\n{edit}\n*** Update File: b\n{edit}"));
+    assert_eq!((room.read("a"), room.read("b")), ("2\n".to_owned(), "2\n".to_owned()));
 }
