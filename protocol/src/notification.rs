@@ -221,6 +221,59 @@ pub enum ServerNotification {
     },
 }
 
+impl ServerNotification {
+    /// Name on the wire.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::ThreadStarted { .. } => "thread/started",
+            Self::ThreadStatusChanged { .. } => "thread/status/changed",
+            Self::ThreadSettingsUpdated { .. } => "thread/settings/updated",
+            Self::ThreadTokenUsageUpdated { .. } => "thread/tokenUsage/updated",
+            Self::TurnStarted { .. } => "turn/started",
+            Self::TurnCompleted { .. } => "turn/completed",
+            Self::TurnDiffUpdated { .. } => "turn/diff/updated",
+            Self::TurnPlanUpdated { .. } => "turn/plan/updated",
+            Self::ItemStarted { .. } => "item/started",
+            Self::ItemCompleted { .. } => "item/completed",
+            Self::AgentMessageDelta { .. } => "item/agentMessage/delta",
+            Self::ReasoningSummaryPartAdded { .. } => "item/reasoning/summaryPartAdded",
+            Self::ReasoningSummaryTextDelta { .. } => "item/reasoning/summaryTextDelta",
+            Self::ReasoningTextDelta { .. } => "item/reasoning/textDelta",
+            Self::CommandExecutionOutputDelta { .. } => "item/commandExecution/outputDelta",
+            Self::ServerRequestResolved { .. } => "serverRequest/resolved",
+            Self::Error { .. } => "error",
+            Self::Warning { .. } => "warning",
+            Self::ConfigWarning { .. } => "configWarning",
+            Self::AccountRateLimitsUpdated { .. } => "account/rateLimits/updated",
+        }
+    }
+
+    /// The thread it is about, if it is about one.
+    pub fn thread_id(&self) -> Option<&str> {
+        match self {
+            Self::ThreadStarted { thread } => Some(&thread.id),
+            Self::Warning { thread_id, .. } => thread_id.as_deref(),
+            Self::ThreadStatusChanged { thread_id, .. }
+            | Self::ThreadSettingsUpdated { thread_id, .. }
+            | Self::ThreadTokenUsageUpdated { thread_id, .. }
+            | Self::TurnStarted { thread_id, .. }
+            | Self::TurnCompleted { thread_id, .. }
+            | Self::TurnDiffUpdated { thread_id, .. }
+            | Self::TurnPlanUpdated { thread_id, .. }
+            | Self::ItemStarted { thread_id, .. }
+            | Self::ItemCompleted { thread_id, .. }
+            | Self::AgentMessageDelta { thread_id, .. }
+            | Self::ReasoningSummaryPartAdded { thread_id, .. }
+            | Self::ReasoningSummaryTextDelta { thread_id, .. }
+            | Self::ReasoningTextDelta { thread_id, .. }
+            | Self::CommandExecutionOutputDelta { thread_id, .. }
+            | Self::ServerRequestResolved { thread_id, .. }
+            | Self::Error { thread_id, .. } => Some(thread_id),
+            Self::ConfigWarning { .. } | Self::AccountRateLimitsUpdated { .. } => None,
+        }
+    }
+}
+
 /// One step of the model's plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
