@@ -211,11 +211,22 @@ pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Option<c_int> {
 
 /// All signals as a fresh program expects them: default action, none blocked.
 pub(crate) fn reset_signals() {
+    // The kernel's `struct sigaction`: all zero is the default action without flags. libc's wrappers refuse the two
+    // signals that they keep for themselves, which may have been inherited as ignored.
+    let default = [0_u64; 4];
     let none = signal_set(&[]);
-    // SAFETY: setting default actions needs nothing; for SIGKILL, SIGSTOP and unused numbers the call fails, harmlessly.
+    // SAFETY: the kernel reads one `struct sigaction` (at most 32 bytes) and a mask of 8 bytes; for SIGKILL and SIGSTOP
+    // the call fails, harmlessly.
     unsafe {
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
+        for signal in 1..=64_i32 {
+            let mask_size: libc::size_t = 8;
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                ptr::null_mut::<u64>(),
+                mask_size,
+            );
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
     }

@@ -1,0 +1,27 @@
+//! Command runs with real child processes. This binary is the tests and the sandbox helper.
+
+// Tests may end by panicking, and this binary prints its own report.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+#[path = "../../../sandbox/tests/helper/harness.rs"]
+mod harness;
+mod runs;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(agentd_sandbox::HELPER_ARG) {
+        agentd_sandbox::helper_main();
+    }
+    let mut tests = runs::TESTS.to_vec();
+    let report = agentd_sandbox::probe();
+    if report.tier.is_some() {
+        tests.extend_from_slice(runs::CONFINED_TESTS);
+    } else {
+        eprintln!(
+            "SKIPPED: all confined runs, this machine lacks {}",
+            report.missing.join(", ")
+        );
+    }
+    harness::main(&tests)
+}
