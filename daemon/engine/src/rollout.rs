@@ -229,6 +229,9 @@ pub struct ThreadNamed {
 /// A stored line that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
+    /// The first lines are missing.
+    #[error("the rollout does not begin with its thread and settings")]
+    NoBeginning,
     /// A newer daemon wrote it.
     #[error("unknown rollout line kind `{0}`")]
     UnknownKind(String),
