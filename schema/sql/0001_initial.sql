@@ -32,13 +32,16 @@ CREATE INDEX thread_recency ON thread (recency_at_ms);
 -- Empty unless something runs; read once, when the daemon starts.
 CREATE INDEX thread_unfinished ON thread (unfinished) WHERE unfinished = 1;
 
+-- Rows lie in the order they were written, of all threads together, so that an append only touches the end of the table
+-- and never splits or rebalances pages in its middle. The index finds the lines of a thread again.
 CREATE TABLE rollout_line (
+    line_key   INTEGER PRIMARY KEY,
     thread_key INTEGER NOT NULL REFERENCES thread (thread_key) ON DELETE CASCADE,
     seq        INTEGER NOT NULL,                 -- from 1, without gaps
     kind       TEXT    NOT NULL,
     payload    TEXT    NOT NULL,                 -- JSON
-    PRIMARY KEY (thread_key, seq)
-) STRICT, WITHOUT ROWID;
+    UNIQUE (thread_key, seq)
+) STRICT;
 
 CREATE TABLE turn (
     thread_key      INTEGER NOT NULL REFERENCES thread (thread_key) ON DELETE CASCADE,

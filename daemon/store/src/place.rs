@@ -74,7 +74,9 @@ impl ThreadPlace {
         let index = match open {
             Some(index) => index,
             None => {
-                let Some(found) = turn::find_place(conn, self.key, turn_id)? else { return Ok(None) };
+                let Some(found) = turn::find_place(conn, self.key, turn_id)? else {
+                    return Ok(None);
+                };
                 self.turns.retain(|t| t.open);
                 self.turns.push(found);
                 self.turns.len() - 1

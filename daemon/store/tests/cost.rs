@@ -1,4 +1,5 @@
 //! What an append costs. Prints numbers; run with `cargo test -p agentd-store --test cost -- --ignored --nocapture`.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The thread list: order, filters, pages in both directions.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Opening and closing: permissions, versions, damage, databases of older versions.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! What is appended is what is read, through crashes and from many writers at once.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

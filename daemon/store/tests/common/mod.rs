@@ -1,5 +1,5 @@
 //! Builders of rollout lines for the store's tests.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use agentd_engine::rollout::*;
 use agentd_protocol::item::{
