@@ -178,6 +178,12 @@ impl Engine {
         RolloutLine::ThreadNamed(ThreadNamed { name })
     }
 
+    /// Changes the settings from the next turn on; the line is to be stored before anybody is told.
+    pub fn change_settings(&mut self, settings: ThreadSettings) -> RolloutLine {
+        self.thread.settings.clone_from(&settings);
+        RolloutLine::Settings(settings)
+    }
+
     /// Text of the first user message; empty before it.
     pub fn preview(&self) -> &str {
         self.thread.preview.as_deref().unwrap_or_default()
