@@ -16,6 +16,8 @@ use crate::usage::ThreadTokenUsage;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(tag = "method", content = "params", rename_all_fields = "camelCase")]
+// Boxing the thread would change every place that builds one; where notifications are kept, they are boxed as a whole.
+#[allow(clippy::large_enum_variant)]
 pub enum ServerNotification {
     /// A thread exists (after `thread/start`).
     #[serde(rename = "thread/started")]
