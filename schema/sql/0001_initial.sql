@@ -6,6 +6,7 @@
 -- Every index costs one page in each commit that touches it. A column is indexed only where the daemon would otherwise
 -- read a whole table while a person waits.
 
+-- A row changes in every append, so it is kept small: what is long and seldom changes is read from its rollout line.
 CREATE TABLE thread (
     thread_key       INTEGER PRIMARY KEY,
     thread_id        TEXT    NOT NULL UNIQUE,
@@ -21,8 +22,7 @@ CREATE TABLE thread (
     cwd              TEXT    NOT NULL,
     name             TEXT,
     preview          TEXT    NOT NULL DEFAULT '',
-    record           TEXT    NOT NULL,           -- JSON, ThreadRecord
-    settings         TEXT    NOT NULL,           -- JSON, ThreadSettings
+    settings_seq     INTEGER NOT NULL,           -- the rollout line with the latest settings; the record is line 1
     usage            TEXT                        -- JSON, ThreadTokenUsage
 ) STRICT;
 

@@ -19,7 +19,7 @@ pub const FILE_NAME: &str = "agentd.sqlite";
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A quarter of SQLite's default. A commit writes whole pages, and a turn touches about ten places in different tables for a
-/// few dozen bytes each: measured 30 KB a turn, against 43 KB with 2 KiB pages and 67 KB with 4 KiB pages (`tests/cost.rs`).
+/// few dozen bytes each: measured 26 KB a turn, against 43 KB with 2 KiB pages and 67 KB with 4 KiB pages (`tests/cost.rs`).
 const PAGE_SIZE: u32 = 1024;
 
 /// More than the statements of one side of the store.

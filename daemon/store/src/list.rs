@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::error::{During, StoreError};
-use crate::thread::{COLUMNS, ThreadRow, read};
+use crate::thread::{COLUMNS, SOURCE, ThreadRow, read};
 
 /// What the list is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,9 +73,9 @@ pub const MAX_LIMIT: usize = 500;
 impl SortKey {
     fn column(self) -> &'static str {
         match self {
-            Self::CreatedAt => "created_at_ms",
-            Self::UpdatedAt => "updated_at_ms",
-            Self::Recency => "recency_at_ms",
+            Self::CreatedAt => "t.created_at_ms",
+            Self::UpdatedAt => "t.updated_at_ms",
+            Self::Recency => "t.recency_at_ms",
         }
     }
 
@@ -157,7 +157,7 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<ListPage, Sto
 
 fn statement(query: &ListQuery, limit: usize) -> Result<(String, Vec<Value>), StoreError> {
     let column = query.sort_key.column();
-    let mut conditions = vec!["archived = ?".to_owned()];
+    let mut conditions = vec!["t.archived = ?".to_owned()];
     let mut values = vec![Value::from(query.archived)];
     if let Some(text) = &query.cursor {
         let anchor = Anchor::parse(query.sort_key, text).ok_or_else(|| StoreError::InvalidCursor(text.clone()))?;
@@ -167,13 +167,13 @@ fn statement(query: &ListQuery, limit: usize) -> Result<(String, Vec<Value>), St
             "<"
         };
         let equal = if anchor.inclusive { "=" } else { "" };
-        conditions.push(format!("({column}, thread_key) {beyond}{equal} (?, ?)"));
+        conditions.push(format!("({column}, t.thread_key) {beyond}{equal} (?, ?)"));
         values.extend([Value::from(anchor.ms), Value::from(anchor.thread_key)]);
     }
     for (name, wanted) in [
-        ("cwd", &query.cwds),
-        ("model_provider", &query.model_providers),
-        ("source", &query.sources),
+        ("t.cwd", &query.cwds),
+        ("t.model_provider", &query.model_providers),
+        ("t.source", &query.sources),
     ] {
         if !wanted.is_empty() {
             conditions.push(format!("{name} IN ({})", vec!["?"; wanted.len()].join(", ")));
@@ -181,7 +181,7 @@ fn statement(query: &ListQuery, limit: usize) -> Result<(String, Vec<Value>), St
         }
     }
     if let Some(term) = query.search_term.as_deref().filter(|t| !t.is_empty()) {
-        conditions.push("(name LIKE ? ESCAPE '\\' OR preview LIKE ? ESCAPE '\\')".to_owned());
+        conditions.push("(t.name LIKE ? ESCAPE '\\' OR t.preview LIKE ? ESCAPE '\\')".to_owned());
         values.extend([Value::from(pattern(term)), Value::from(pattern(term))]);
     }
     let direction = if query.direction == SortDirection::Ascending {
@@ -190,8 +190,8 @@ fn statement(query: &ListQuery, limit: usize) -> Result<(String, Vec<Value>), St
         "DESC"
     };
     let sql = format!(
-        "SELECT {COLUMNS}, {column}, thread_key FROM thread WHERE {}
-         ORDER BY {column} {direction}, thread_key {direction} LIMIT {}",
+        "SELECT {COLUMNS}, {column}, t.thread_key FROM {SOURCE} WHERE {}
+         ORDER BY {column} {direction}, t.thread_key {direction} LIMIT {}",
         conditions.join(" AND "),
         limit + 1
     );

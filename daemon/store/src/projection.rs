@@ -106,7 +106,7 @@ impl<'a> Projection<'a> {
             | RolloutLine::ResponseItem(_)
             | RolloutLine::ItemText(_) => Ok(()),
             RolloutLine::Settings(settings) => {
-                self.change.settings = Some(settings.clone());
+                self.change.settings = Some((seq, settings.clone()));
                 Ok(())
             }
             RolloutLine::TurnStarted(started) => self.turn_started(started),

@@ -35,9 +35,15 @@ pub struct ThreadRow {
     pub usage: Option<ThreadTokenUsage>,
 }
 
-/// Columns in the order `read` expects them.
+/// Columns in the order `read` expects them, of [`SOURCE`].
 pub(crate) const COLUMNS: &str =
-    "record, settings, name, preview, updated_at_ms, recency_at_ms, archived, last_turn_status, usage";
+    "r.payload, s.payload, t.name, t.preview, t.updated_at_ms, t.recency_at_ms, t.archived,
+     t.last_turn_status, t.usage";
+
+/// The row with the two rollout lines it refers to. CROSS JOIN keeps SQLite from starting with the lines.
+pub(crate) const SOURCE: &str = "thread t
+     CROSS JOIN rollout_line r ON r.thread_key = t.thread_key AND r.seq = 1
+     CROSS JOIN rollout_line s ON s.thread_key = t.thread_key AND s.seq = t.settings_seq";
 
 /// Reads [`COLUMNS`].
 pub(crate) fn read(row: &Row<'_>) -> Result<ThreadRow, StoreError> {
@@ -45,8 +51,8 @@ pub(crate) fn read(row: &Row<'_>) -> Result<ThreadRow, StoreError> {
     let status: Option<String> = row.get(7).during(OP)?;
     let usage: Option<String> = row.get(8).during(OP)?;
     Ok(ThreadRow {
-        record: json(row, 0, "thread.record")?,
-        settings: json(row, 1, "thread.settings")?,
+        record: json(row, 0, "thread record")?,
+        settings: json(row, 1, "thread settings")?,
         name: row.get(2).during(OP)?,
         preview: row.get(3).during(OP)?,
         updated_at_ms: row.get(4).during(OP)?,
@@ -70,7 +76,7 @@ fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize, what: &'static str) -
 
 /// The row of one thread.
 pub(crate) fn find(conn: &Connection, thread_id: &str) -> Result<Option<ThreadRow>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM thread WHERE thread_id = ?1");
+    let sql = format!("SELECT {COLUMNS} FROM {SOURCE} WHERE t.thread_id = ?1");
     let mut statement = conn.prepare_cached(&sql).during("read a thread")?;
     let mut rows = statement.query([thread_id]).during("read a thread")?;
     rows.next().during("read a thread")?.map(read).transpose()
@@ -105,23 +111,25 @@ pub(crate) fn unfinished(conn: &Connection) -> Result<Vec<String>, StoreError> {
     rows.collect::<rusqlite::Result<_>>().during("find unfinished threads")
 }
 
-/// Adds a thread and returns its key.
+/// Adds a thread and returns its key. Its first two lines will be the record and the settings.
 pub(crate) fn insert(conn: &Connection, record: &ThreadRecord, settings: &ThreadSettings) -> Result<i64, StoreError> {
     const SQL: &str = "INSERT INTO thread (thread_id, created_at_ms, updated_at_ms, recency_at_ms, source,
-            model_provider, model, cwd, record, settings)
-         VALUES (?1, ?2, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    let record_json = serde_json::to_string(record).map_err(StoreError::json("thread.record"))?;
-    let settings_json = serde_json::to_string(settings).map_err(StoreError::json("thread.settings"))?;
+            model_provider, model, cwd, settings_seq)
+         VALUES (?1, ?2, ?2, ?2, ?3, ?4, ?5, ?6, 2)";
+    let ThreadSettings {
+        model_provider,
+        model,
+        cwd,
+        ..
+    } = settings;
     let mut statement = conn.prepare_cached(SQL).during("store a thread")?;
     let values = params![
         record.id,
         record.created_at_ms,
         record.source,
-        settings.model_provider,
-        settings.model,
-        settings.cwd,
-        record_json,
-        settings_json
+        model_provider,
+        model,
+        cwd
     ];
     statement.insert(values).during("store a thread")
 }
@@ -132,7 +140,8 @@ pub(crate) struct ThreadChange {
     pub(crate) updated_at_ms: Option<i64>,
     pub(crate) recency_at_ms: Option<i64>,
     pub(crate) last_turn_status: Option<TurnStatus>,
-    pub(crate) settings: Option<ThreadSettings>,
+    /// The latest settings and their line.
+    pub(crate) settings: Option<(i64, ThreadSettings)>,
     pub(crate) usage: Option<ThreadTokenUsage>,
     pub(crate) preview: Option<String>,
     pub(crate) name: Option<Option<String>>,
@@ -143,8 +152,8 @@ pub(crate) struct ThreadChange {
 /// therefore the indexed columns have statements of their own.
 pub(crate) fn update(conn: &Connection, thread_key: i64, change: &ThreadChange) -> Result<(), StoreError> {
     update_columns(conn, thread_key, change)?;
-    if let Some(settings) = &change.settings {
-        update_settings(conn, thread_key, settings)?;
+    if let Some((seq, settings)) = &change.settings {
+        update_settings(conn, thread_key, *seq, settings)?;
     }
     if let Some(ms) = change.recency_at_ms {
         set(
@@ -205,12 +214,11 @@ fn update_columns(conn: &Connection, thread_key: i64, change: &ThreadChange) -> 
     Ok(())
 }
 
-fn update_settings(conn: &Connection, thread_key: i64, settings: &ThreadSettings) -> Result<(), StoreError> {
+fn update_settings(conn: &Connection, thread_key: i64, seq: i64, settings: &ThreadSettings) -> Result<(), StoreError> {
     const SQL: &str =
-        "UPDATE thread SET settings = ?2, model_provider = ?3, model = ?4, cwd = ?5 WHERE thread_key = ?1";
-    let json = serde_json::to_string(settings).map_err(StoreError::json("thread.settings"))?;
+        "UPDATE thread SET settings_seq = ?2, model_provider = ?3, model = ?4, cwd = ?5 WHERE thread_key = ?1";
     let mut statement = conn.prepare_cached(SQL).during("update a thread")?;
-    let values = params![thread_key, json, settings.model_provider, settings.model, settings.cwd];
+    let values = params![thread_key, seq, settings.model_provider, settings.model, settings.cwd];
     statement.execute(values).during("update a thread")?;
     Ok(())
 }

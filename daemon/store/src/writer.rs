@@ -77,7 +77,7 @@ impl Writer {
             }
             self.write(&mut batch);
         }
-        let truncated = self.conn.pragma_query(None, "wal_checkpoint(TRUNCATE)", |_| Ok(()));
+        let truncated = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
         if let Err(error) = truncated.during("checkpoint the database") {
             tracing::warn!(%error, "the write-ahead log stays for the next start");
         }
