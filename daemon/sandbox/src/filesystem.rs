@@ -17,8 +17,9 @@ use crate::wire::Confinement;
 /// First landlock ABI that can deny TRUNCATE; below it seccomp does (see `syscalls.rs`).
 pub(crate) const TRUNCATE_ABI: i32 = 3;
 
-/// Device files every command may write. Rules for the files themselves, never for their folder; `/dev/pts` is one, so
-/// that a terminal made with `/dev/ptmx` can be used.
+/// Device files every command may use. Rules for the files themselves, never for their folder; `/dev/pts` is one, so that
+/// a terminal made with `/dev/ptmx` can be used. All other devices stay closed, also for reading: for root that would be
+/// the disks.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -29,6 +30,10 @@ const DEVICES: &[&str] = &[
     "/dev/ptmx",
     "/dev/pts",
 ];
+
+/// Named semaphores and shared memory, which language runtimes need for their worker processes. A shared folder like
+/// `/tmp`, so it is writable with a workspace only.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Why the landlock part could not be enforced.
 #[derive(Debug, Error)]
@@ -57,13 +62,15 @@ pub(crate) fn confine(confinement: &Confinement, abi: i32) -> Result<(), Filesys
     };
     let abi = ABI::from(abi);
     let mut rules = create(abi, network)?;
-    rules = allow(rules, Path::new("/"), AccessFs::from_read(abi), abi)?;
-    let device =
-        (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev) & AccessFs::from_file(abi);
+    rules = allow_reading(rules, abi)?;
+    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
     for path in DEVICES {
-        rules = allow(rules, Path::new(path), device, abi)?;
+        rules = allow(rules, Path::new(path), device & AccessFs::from_file(abi), abi)?;
     }
     let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    if matches!(confinement, Confinement::WorkspaceWrite { .. }) {
+        rules = allow(rules, Path::new(SHARED_MEMORY), write, abi)?;
+    }
     for root in roots {
         rules = allow(rules, root, write, abi)?;
     }
@@ -89,6 +96,25 @@ fn create(abi: ABI, network: bool) -> Result<RulesetCreated, RulesetError> {
         rules = rules.scope(scopes)?;
     }
     rules.create()
+}
+
+/// Grants reading and running of everything but `/dev`. Landlock cannot subtract, so that each folder below `/` gets its
+/// own rule; listing folders is allowed everywhere.
+fn allow_reading(mut rules: RulesetCreated, abi: ABI) -> Result<RulesetCreated, FilesystemError> {
+    let root = Path::new("/");
+    let open_error = |source| FilesystemError::Open {
+        path: root.to_owned(),
+        source,
+    };
+    rules = allow(rules, root, AccessFs::ReadDir.into(), abi)?;
+    for entry in std::fs::read_dir(root).map_err(open_error)? {
+        let entry = entry.map_err(open_error)?;
+        let is_symlink = entry.file_type().map_err(open_error)?.is_symlink();
+        if !is_symlink && entry.file_name() != "dev" {
+            rules = allow(rules, &entry.path(), AccessFs::from_read(abi), abi)?;
+        }
+    }
+    Ok(rules)
 }
 
 /// Grants `access` at and below `path`, which is skipped if it does not exist.

@@ -68,7 +68,8 @@ pub(crate) fn report(landlock_abi: i32, seccomp: bool) -> ProbeReport {
 fn gaps(landlock_abi: i32) -> Vec<String> {
     let always = [
         "protected names inside a writable root (such as .git/config) stay writable",
-        "everything the user can read stays readable",
+        "everything the user can read stays readable, devices excepted",
+        "files that other programs share in /dev/shm can be changed from a workspace",
         "mode, owner, times and extended attributes of the user's own files outside the roots can be changed",
     ];
     let since = [

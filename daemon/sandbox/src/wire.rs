@@ -15,12 +15,12 @@ pub const MAX_LAUNCH_BYTES: u32 = 16 * 1024 * 1024;
 pub enum Confinement {
     /// Nothing; the helper still owns its processes.
     None,
-    /// Everything can be read, nothing but a few harmless device files can be written.
+    /// All files can be read, nothing but a few harmless device files can be written; other devices are closed.
     ReadOnly {
         /// Whether the command reaches the network.
         network: bool,
     },
-    /// As `ReadOnly`, and the roots can be written.
+    /// As `ReadOnly`, and the roots and `/dev/shm` can be written.
     WorkspaceWrite {
         /// Absolute, canonical paths. Those that do not exist are skipped; one that leads through a symlink is refused.
         writable_roots: Vec<PathBuf>,

@@ -51,6 +51,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("confinement::older_kernels_fail_closed", older_kernels_fail_closed),
     ("confinement::symlinked_root_is_refused", symlinked_root_is_refused),
+    ("confinement::only_harmless_devices_open", only_harmless_devices_open),
     ("confinement::missing_root_is_skipped", missing_root_is_skipped),
 ];
 
@@ -356,4 +357,30 @@ fn missing_root_is_skipped() {
         "echo x > made && cat made",
     );
     assert_eq!(ended.output, "x\n");
+}
+
+fn only_harmless_devices_open() {
+    let place = Place::new();
+    // Devices that most machines have and that our user may open when not confined.
+    let others: Vec<PathBuf> = fs::read_dir("/dev")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            ["kvm", "fuse", "loop-control", "vsock", "kmsg", "mem"]
+                .iter()
+                .any(|name| path.ends_with(name))
+        })
+        .filter(|path| fs::File::open(path).is_ok())
+        .collect();
+    if others.is_empty() {
+        eprintln!("SKIPPED: part of only_harmless_devices_open, no other device can be opened here");
+    }
+    let mut script =
+        "for d in zero full random urandom; do head -c 1 /dev/$d >/dev/null || echo no $d; done; echo works".to_owned();
+    for device in &others {
+        script.push_str(&format!("; (: < {0}) 2>/dev/null && echo opened {0}", device.display()));
+    }
+    for confinement in [place.workspace(false), Confinement::ReadOnly { network: true }] {
+        assert_eq!(place.shell(confinement, &script).output, "works\n");
+    }
 }
