@@ -6,6 +6,7 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use agentd_client::{Client, ClientError, ClientName, Home, connect_or_start};
+use agentd_protocol::methods::account::AccountReadResponse;
 use agentd_protocol::thread::ThreadStatus;
 use anyhow::Context;
 
@@ -53,7 +54,7 @@ pub(crate) fn check(client: Client, home: &Home) -> anyhow::Result<Access> {
         Err(ClientError::Rpc { .. }) => return Ok(Access::Granted(client)),
         Err(error) => return Err(error).context("ask the daemon for its account"),
     };
-    if !account.is_missing() {
+    if !is_missing(&account) {
         return Ok(Access::Granted(client));
     }
     if env::var_os(KEY).is_none_or(|key| key.is_empty()) {
@@ -73,12 +74,17 @@ pub(crate) fn check(client: Client, home: &Home) -> anyhow::Result<Access> {
     eprintln!("agentctl: the running daemon was started without {KEY}; restarting it so that it has the key");
     lifecycle::stop(home, RESTART_LIMIT, false)?;
     let client = open(home)?;
-    if client.account_read().is_ok_and(|account| account.is_missing()) {
+    if client.account_read().is_ok_and(|account| is_missing(&account)) {
         return Ok(Access::Missing(format!(
             "the daemon does not take {KEY} for its configured provider"
         )));
     }
     Ok(Access::Granted(client))
+}
+
+/// Whether turns of the configured provider would fail for want of credentials.
+fn is_missing(account: &AccountReadResponse) -> bool {
+    account.account.is_none() && account.requires_openai_auth
 }
 
 fn active_thread(client: &Client) -> Result<Option<String>, ClientError> {

@@ -70,11 +70,14 @@ impl Approver {
         }
     }
 
-    /// Decides where nothing may be shown (`--json`): yes if the user said so before, else no.
-    pub(crate) fn decide_silently(&self) -> ApprovalDecision {
+    /// Decides where nobody is asked (`--json`): yes if the user said so before, else no.
+    pub(crate) fn decide_unasked(&self, method: &str) -> ApprovalDecision {
         match self {
             Self::Yes { .. } => ApprovalDecision::Accept,
-            Self::Ask(_) | Self::Nobody => ApprovalDecision::Decline,
+            Self::Ask(_) | Self::Nobody => {
+                eprintln!("agentctl: {method} declined: nobody is asked with --json (use --yes or --approval never)");
+                ApprovalDecision::Decline
+            }
         }
     }
 }

@@ -142,7 +142,7 @@ impl<'a> TurnLoop<'a> {
         let verdict = match self.output {
             Output::Lines => {
                 print_line(&ask.raw)?;
-                Verdict::Decided(self.approver.decide_silently())
+                Verdict::Decided(self.approver.decide_unasked(&ask.method))
             }
             Output::People(renderer) => {
                 let (client, interrupt, waiting) = (self.client, self.interrupt, &mut self.waiting);

@@ -17,7 +17,7 @@ mod live;
 mod owner;
 mod wire;
 
-pub use calls::{Account, StartThread, ThreadFilter, ThreadPage};
+pub use calls::ThreadOverrides;
 pub use connection::{Client, ClientName};
 pub use error::ClientError;
 pub use home::Home;

@@ -1,12 +1,16 @@
 //! The client against a scripted server: late replies, floods, closed sockets, error mapping, starting what does not start.
 
+#![allow(clippy::expect_used, clippy::panic)]
+
 mod fake;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use agentd_client::{Client, ClientError, ClientName, Event, Home, RequestId, start_daemon};
+use agentd_client::{
+    Client, ClientError, ClientName, Event, Home, LiveThread, RequestId, ThreadOverrides, start_daemon,
+};
 use agentd_protocol::approval::ApprovalDecision;
 use fake::{FakeServer, Peer};
 use serde_json::{Value, json};
@@ -208,4 +212,44 @@ fn a_daemon_that_dies_at_once_is_quoted() {
     assert!(text.contains("exit status: 3"), "{text}");
     assert!(text.contains("args: app-server --listen unix://"), "{text}");
     assert!(text.contains("bees"), "{text}");
+}
+
+#[test]
+fn a_live_thread_follows_what_it_is_told() {
+    let thread = |turns: Value| {
+        json!({"id": "t", "environments": null, "extra": null, "sessionId": "t", "forkedFromId": null,
+            "attachedToThreadId": null, "parentThreadId": null, "preview": "", "ephemeral": false, "section": null,
+            "sectionEnteredAt": null, "projectId": null, "historyMode": "paginated", "modelProvider": "p", "model": "m",
+            "reasoningEffort": null, "createdAt": 1, "updatedAt": 1, "recencyAt": 1, "status": {"type": "idle"},
+            "path": null, "cwd": "/w", "cliVersion": "0", "originator": "test", "source": "vscode",
+            "canAcceptDirectInput": true, "threadSource": null, "agentNickname": null, "agentRole": null,
+            "gitInfo": null, "name": null, "daybreakEnabled": null, "turns": turns})
+    };
+    let turn = json!({"id": "u", "rootTurnId": "u", "items": [], "itemsView": "notLoaded", "status": "inProgress",
+        "error": null, "startedAt": 1, "completedAt": null, "durationMs": null});
+    let (_dir, server, client) = connected(move |heard, peer| match heard["method"].as_str() {
+        Some("thread/start") => peer.reply(
+            heard,
+            json!({"thread": thread(json!([])), "model": "m", "modelProvider": "p", "serviceTier": null,
+                "disabledPluginIds": [], "cwd": "/w", "runtimeWorkspaceRoots": [], "instructionSources": [],
+                "approvalPolicy": "never", "approvalsReviewer": "user",
+                "sandbox": {"type": "readOnly", "networkAccess": false}, "activePermissionProfile": null,
+                "reasoningEffort": null, "multiAgentMode": "off"}),
+        ),
+        Some("turn/start") => {
+            peer.reply(heard, json!({"turn": turn}));
+            peer.notify("turn/started", json!({"threadId": "t", "turn": turn}));
+        }
+        _ => peer.reply(heard, json!({})),
+    });
+    let mut live = LiveThread::start(&client, &ThreadOverrides::default()).expect("start");
+    live.interrupt().expect("nothing to interrupt");
+    live.turn_start("hello").expect("turn");
+    assert!(live.next_event(LONG).is_some());
+    assert_eq!(live.view().active_turn().map(|turn| turn.id.as_str()), Some("u"));
+    live.interrupt().expect("interrupt");
+    assert_eq!(
+        server.wait_for("turn/interrupt")["params"],
+        json!({"threadId": "t", "turnId": "u"})
+    );
 }

@@ -1,6 +1,6 @@
 //! `agentctl exec`: one task in a new thread. The running of a turn that `resume` shares is here too.
 
-use agentd_client::{Client, Home, StartThread};
+use agentd_client::{Client, Home, ThreadOverrides};
 use anyhow::Context;
 
 use super::{absolute_dir, read_prompt, read_setting};
@@ -56,13 +56,13 @@ pub(crate) fn run(home: &Home, args: &ExecArgs) -> anyhow::Result<Exit> {
 }
 
 /// What of the command line overrides the daemon's settings.
-pub(crate) fn overrides(args: &TurnArgs) -> anyhow::Result<StartThread> {
+pub(crate) fn overrides(args: &TurnArgs) -> anyhow::Result<ThreadOverrides> {
     let config = args
         .config
         .iter()
         .map(|setting| read_setting(setting))
         .collect::<anyhow::Result<_>>()?;
-    Ok(StartThread {
+    Ok(ThreadOverrides {
         cwd: None,
         model: args.model.clone(),
         model_provider: None,

@@ -11,7 +11,8 @@ mod threads;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use agentd_client::{Client, ClientError, Home, ThreadFilter};
+use agentd_client::{Client, ClientError, Home};
+use agentd_protocol::methods::thread_list::{CwdFilter, ThreadListParams};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
@@ -85,9 +86,9 @@ fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
         return Ok(word.to_owned());
     }
     let mut found = Vec::new();
-    let mut filter = ThreadFilter {
+    let mut filter = ThreadListParams {
         limit: Some(100),
-        ..ThreadFilter::default()
+        ..ThreadListParams::default()
     };
     for _ in 0..PAGES {
         let page = client.thread_list(&filter).context("look for the thread")?;
@@ -104,13 +105,18 @@ fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
     }
 }
 
+/// The newest threads of a directory, or of all.
+fn in_directory(cwd: Option<String>, limit: u32) -> ThreadListParams {
+    ThreadListParams {
+        cwd: cwd.map(CwdFilter::One),
+        limit: Some(limit),
+        ..ThreadListParams::default()
+    }
+}
+
 /// The newest thread of a directory.
 fn newest_thread(client: &Client, cwd: String) -> Result<Option<String>, ClientError> {
-    let page = client.thread_list(&ThreadFilter {
-        cwd: Some(cwd),
-        limit: Some(1),
-        cursor: None,
-    })?;
+    let page = client.thread_list(&in_directory(Some(cwd), 1))?;
     Ok(page.data.into_iter().next().map(|thread| thread.id))
 }
 

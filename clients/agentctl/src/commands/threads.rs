@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use agentd_client::{Home, ThreadFilter};
+use agentd_client::Home;
 use agentd_protocol::thread::{Thread, ThreadStatus};
 use anyhow::Context;
 
-use super::absolute_dir;
+use super::{absolute_dir, in_directory};
 use crate::access;
 use crate::cli::ThreadsArgs;
 use crate::exit::Exit;
@@ -19,12 +19,9 @@ const PREVIEW: usize = 60;
 pub(crate) fn run(home: &Home, args: &ThreadsArgs) -> anyhow::Result<Exit> {
     let client = access::open(home)?;
     let cwd = if args.all { None } else { Some(absolute_dir(None)?) };
-    let filter = ThreadFilter {
-        cwd,
-        limit: Some(args.limit),
-        cursor: None,
-    };
-    let page = client.thread_list(&filter).context("list threads")?;
+    let page = client
+        .thread_list(&in_directory(cwd, args.limit))
+        .context("list threads")?;
     let mut text = String::new();
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -97,8 +97,8 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
 /// A duration in milliseconds as `0.4s`, `12s`, `3m 05s`.
 pub(crate) fn seconds(ms: i64) -> String {
     match ms {
-        ..=9_999 => format!("{}.{}s", ms / 1000, (ms % 1000) / 100),
-        ..=59_999 => format!("{}s", ms / 1000),
+        ms if ms < 10_000 => format!("{}.{}s", ms / 1000, (ms % 1000) / 100),
+        ms if ms < 60_000 => format!("{}s", ms / 1000),
         _ => format!("{}m {:02}s", ms / 60_000, (ms / 1000) % 60),
     }
 }

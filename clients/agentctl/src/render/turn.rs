@@ -156,6 +156,13 @@ impl Renderer {
         self.screen.quiet();
     }
 
+    /// Forgets what the turn left open: the daemon that would have ended it is gone.
+    pub(crate) fn forget_turn(&mut self) {
+        self.commands.flush(&mut self.screen);
+        self.patches.clear();
+        self.messages = Messages::default();
+    }
+
     fn item_started(&mut self, item: &ThreadItem) {
         if !matches!(item, ThreadItem::UserMessage(_)) {
             self.messages.release(&mut self.screen);
@@ -190,9 +197,8 @@ impl Renderer {
     }
 
     fn turn_completed(&mut self, turn: &Turn) {
-        self.commands.flush(&mut self.screen);
-        self.patches.clear();
         let answer = self.messages.take_answer();
+        self.forget_turn();
         self.turn_line(turn);
         self.screen.quiet();
         if let Some(text) = answer

@@ -1,6 +1,6 @@
 //! A scripted stand-in for the daemon: one thread, one Unix socket, JSON lines. It answers `initialize` itself and hands
 //! every other message to the script. Shared by the tests of this crate and of agentctl.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::expect_used, clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
