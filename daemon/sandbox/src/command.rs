@@ -127,7 +127,8 @@ impl Program {
         let mut refused: Option<(&CString, io::Error)> = None;
         for candidate in &self.candidates {
             let error = sys::exec(candidate, &self.argv, &self.env);
-            let absent = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR));
+            // A file that is there and still "not found" lacks its interpreter; a folder that is closed to us hides it.
+            let absent = std::fs::metadata(OsStr::from_bytes(candidate.as_bytes())).is_err();
             if !absent && refused.is_none() {
                 refused = Some((candidate, error));
             }

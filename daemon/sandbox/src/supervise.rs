@@ -35,7 +35,10 @@ fn run() -> io::Result<()> {
     sys::become_unreadable()?;
     let launch = Launch::read_frame(&mut socket)?;
     match start(&launch) {
-        Ok(supervisor) => supervisor.run(socket),
+        Ok(supervisor) => supervisor.run(socket).inspect_err(|_| {
+            // Only a broken wait ends up here. Whatever happens, nothing may outlive the helper.
+            tree::kill_below(sys::own_pid());
+        }),
         Err(failure) => {
             tell(&mut socket, &Status::SetupFailed(failure));
             tell(&mut socket, &Status::Cleared { left: 0 });

@@ -1,5 +1,6 @@
 //! Start, end and ownership of commands and of everything they start.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -66,7 +67,12 @@ fn exit_codes_and_signals_are_told() {
 
 fn failures_to_start_have_a_kind() {
     let root = Path::new("/");
-    let cases: [(&[&str], &Path, SetupKind); 6] = [
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let cases: [(&[&str], &Path, SetupKind); 7] = [
+        (&[script.to_str().unwrap()], root, SetupKind::SpawnFailed),
         (&["no-such-program"], root, SetupKind::ProgramNotFound),
         (&["/no/such/program"], root, SetupKind::ProgramNotFound),
         (&[], root, SetupKind::ProgramNotFound),
