@@ -22,9 +22,14 @@ pub(crate) enum Stopped {
 
 /// Asks the daemon of `home` to end and waits. With `force` it is killed when the time is over; without, that is an error.
 pub(crate) fn stop(home: &Home, limit: Duration, force: bool) -> anyhow::Result<Stopped> {
-    let Some(owner) = Owner::of(home) else {
-        return Ok(Stopped::WasNotRunning);
-    };
+    match Owner::of(home) {
+        Some(owner) => end(owner, limit, force),
+        None => Ok(Stopped::WasNotRunning),
+    }
+}
+
+/// Ends this very process: SIGTERM, and when the time is over SIGKILL or an error.
+pub(crate) fn end(owner: Owner, limit: Duration, force: bool) -> anyhow::Result<Stopped> {
     let began = Instant::now();
     signal(owner.pid, Signal::TERM)?;
     if wait_gone(owner, limit) {
@@ -51,7 +56,7 @@ pub(crate) fn stop(home: &Home, limit: Duration, force: bool) -> anyhow::Result<
 }
 
 /// Waits until this process is gone; `false` when the time is over.
-pub(crate) fn wait_gone(owner: Owner, limit: Duration) -> bool {
+fn wait_gone(owner: Owner, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     while owner.lives() {
         if Instant::now() >= deadline {

@@ -75,12 +75,12 @@ impl Commands {
         self.show_front(screen);
     }
 
-    /// Shows whatever is still kept, because the turn is over.
-    pub(crate) fn flush(&mut self, screen: &mut Screen) {
+    /// Shows whatever is still kept, because nothing more will come; `why` says so.
+    pub(crate) fn flush(&mut self, why: &str, screen: &mut Screen) {
         while let Some(mut command) = self.open.pop_front() {
             command.announce(screen);
             command.output.finish(screen);
-            screen.line(&format!("  {}", screen.style.dim("still running when the turn ended")));
+            screen.line(&format!("  {}", screen.style.dim(why)));
         }
     }
 

@@ -156,9 +156,9 @@ impl Renderer {
         self.screen.quiet();
     }
 
-    /// Forgets what the turn left open: the daemon that would have ended it is gone.
-    pub(crate) fn forget_turn(&mut self) {
-        self.commands.flush(&mut self.screen);
+    /// Forgets what the turn left open; `why` is said of commands that have no end yet.
+    pub(crate) fn forget_turn(&mut self, why: &str) {
+        self.commands.flush(why, &mut self.screen);
         self.patches.clear();
         self.messages = Messages::default();
     }
@@ -198,7 +198,7 @@ impl Renderer {
 
     fn turn_completed(&mut self, turn: &Turn) {
         let answer = self.messages.take_answer();
-        self.forget_turn();
+        self.forget_turn("still running when the turn ended");
         self.turn_line(turn);
         self.screen.quiet();
         if let Some(text) = answer

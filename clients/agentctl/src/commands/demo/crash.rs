@@ -131,5 +131,5 @@ fn drain(client: &Client, record: &mut Record, renderer: &mut Renderer) {
         }
     }
     renderer.quiet();
-    renderer.forget_turn();
+    renderer.forget_turn("was running when the daemon was killed");
 }

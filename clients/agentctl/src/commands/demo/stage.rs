@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use agentd_client::{Client, Home, find_agentd, start_daemon};
+use agentd_client::{Client, Home, Owner, find_agentd, start_daemon};
 use anyhow::Context;
 
 use crate::access;
@@ -105,13 +105,15 @@ impl Stage {
 
     /// Asks the daemon to end; `true` if it said goodbye with exit code 0.
     pub(super) fn stop_daemon(&mut self) -> anyhow::Result<bool> {
-        lifecycle::stop(&self.home, STOP_LIMIT, false)?;
-        let Some(mut child) = self.daemon.take() else {
+        let Some(child) = &mut self.daemon else {
             return Ok(false);
         };
+        if let Some(owner) = i32::try_from(child.id()).ok().and_then(Owner::of_pid) {
+            lifecycle::end(owner, STOP_LIMIT, true)?;
+        }
         let status = child.try_wait().context("look at the daemon")?;
-        if status.is_none() {
-            self.daemon = Some(child);
+        if status.is_some() {
+            self.daemon = None;
         }
         Ok(status.is_some_and(|status| status.success()))
     }
