@@ -63,6 +63,7 @@ pub enum Effect {
 
 /// A good answer.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one per request of a client, never stored")]
 pub enum Reply {
     /// To [`crate::input::Input::StartTurn`].
     TurnStarted(Turn),

@@ -226,23 +226,18 @@ impl ActiveTurn {
     /// `response.output_item.done` of a message or reasoning item: its text wins over the deltas.
     pub(crate) fn text_done(&mut self, thread: &mut ThreadState, kind: TextKind, done: &Value, out: &mut Out<'_, '_>) {
         let model_id = done["id"].as_str();
-        let index = match self.find_text(kind, model_id) {
-            Some(at) => {
-                let open = self.stream.remove(at);
-                set_final_text(&mut self.items[open.index], done, open.raw_reasoning);
-                open.index
-            }
-            None => {
-                let id = thread.unique_item_id(model_id, out);
-                let mut item = match kind {
-                    TextKind::Message => items::agent_message(id, None, out.ms()),
-                    TextKind::Reasoning => items::reasoning(id, out.ms()),
-                };
-                set_final_text(&mut item, done, false);
-                self.open_item(item, out)
-            }
+        let Some(at) = self.find_text(kind, model_id) else {
+            let id = thread.unique_item_id(model_id, out);
+            let mut item = match kind {
+                TextKind::Message => items::agent_message(id, None, out.ms()),
+                TextKind::Reasoning => items::reasoning(id, out.ms()),
+            };
+            set_final_text(&mut item, done, false);
+            return self.add_whole_item(item, out);
         };
-        self.complete_item(index, out);
+        let open = self.stream.remove(at);
+        set_final_text(&mut self.items[open.index], done, open.raw_reasoning);
+        self.complete_item(open.index, out);
     }
 
     /// Ends what the model left unfinished, with the text so far.

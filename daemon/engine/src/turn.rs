@@ -116,7 +116,7 @@ impl ActiveTurn {
             thread_id: out.thread_id(),
             turn: view,
         });
-        turn.show_user_message(message, out);
+        turn.show_whole_item(message, out);
         turn.ask_model(thread, out);
         turn
     }
@@ -202,7 +202,7 @@ impl ActiveTurn {
         Some(self.items.len() - 1)
     }
 
-    fn show_user_message(&self, index: Option<usize>, out: &mut Out<'_, '_>) {
+    fn show_whole_item(&self, index: Option<usize>, out: &mut Out<'_, '_>) {
         let Some(item) = index.and_then(|index| self.items.get(index)) else {
             return;
         };
@@ -218,7 +218,7 @@ impl ActiveTurn {
         self.tell_context(thread, out);
         for pending in std::mem::take(&mut self.pending) {
             let message = self.store_user_message(thread, pending, out);
-            self.show_user_message(message, out);
+            self.show_whole_item(message, out);
         }
     }
 
@@ -338,6 +338,18 @@ impl ActiveTurn {
         out.emit_item_started(&self.id, item.clone());
         self.items.push(item);
         self.items.len() - 1
+    }
+
+    /// Shows an item that begins and ends at once.
+    pub(crate) fn add_whole_item(&mut self, mut item: ThreadItem, out: &mut Out<'_, '_>) {
+        items::set_completed_at(&mut item, out.ms());
+        let line = ItemLine {
+            turn_id: self.id.clone(),
+            item: item.clone(),
+        };
+        out.append(RolloutLine::ItemCompleted(line));
+        self.items.push(item);
+        self.show_whole_item(Some(self.items.len() - 1), out);
     }
 
     /// Ends an open item: stored, then shown.
