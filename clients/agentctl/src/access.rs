@@ -82,6 +82,22 @@ pub(crate) fn check(client: Client, home: &Home) -> anyhow::Result<Access> {
     Ok(Access::Granted(client))
 }
 
+/// What to do about a turn that failed because the daemon lacks the key of its provider; `None` for any other failure.
+pub(crate) fn advice(error: &str) -> Option<String> {
+    let variable = error
+        .strip_prefix("Missing environment variable: `")?
+        .split('`')
+        .next()?;
+    let known_here = env::var_os(variable).is_some_and(|key| !key.is_empty());
+    Some(if known_here {
+        format!("this shell has {variable}, the running daemon has not; run: agentctl daemon restart")
+    } else {
+        format!(
+            "export {variable}=… and run: agentctl daemon restart; to try without: agentctl exec --rehearsal 'rehearsal: tour'"
+        )
+    })
+}
+
 /// Whether turns of the configured provider would fail for want of credentials.
 fn is_missing(account: &AccountReadResponse) -> bool {
     account.account.is_none() && account.requires_openai_auth
@@ -97,4 +113,16 @@ fn active_thread(client: &Client) -> Result<Option<String>, ClientError> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    #[test]
+    fn only_a_missing_key_gets_advice() {
+        let text = advice("Missing environment variable: `NO_SUCH_KEY_1` (provider `p` takes its API key from it)");
+        assert!(text.is_some_and(|text| text.contains("export NO_SUCH_KEY_1=")));
+        assert_eq!(advice("stream disconnected"), None);
+    }
 }

@@ -105,6 +105,14 @@ impl Seat {
         interrupt: &Interrupt,
     ) -> anyhow::Result<Exit> {
         let ended = TurnLoop::new(client, thread_id, &mut self.output, &mut self.approver, interrupt).run(prompt)?;
+        if let Some(advice) = ended
+            .turn
+            .error
+            .as_ref()
+            .and_then(|error| access::advice(&error.message))
+        {
+            eprintln!("agentctl: {advice}");
+        }
         Ok(ended.exit())
     }
 
