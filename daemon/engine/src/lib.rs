@@ -3,8 +3,9 @@
 //! [`Engine::step`] takes one [`input::Input`] and returns the [`effect::Effect`]s that follow from it. Nothing in this
 //! crate performs IO, waits, reads a clock or draws a random number: time and ids come in with [`Now`].
 //!
-//! Read [`turn`](crate) next: `turn.rs` is the way of a turn, `model_events.rs` what the model says, `tool_calls.rs` what
-//! it wants done, `stop.rs` how a turn is cut short, `recover.rs` how a rollout becomes live state again.
+//! Where to look: `turn.rs` is the way of a turn, `model_events.rs` what the model says, `tool_calls.rs` what it wants
+//! done, `approval.rs` when the user is asked, `stop.rs` how a turn is cut short, `recover.rs` how a rollout becomes live
+//! state again, `wire.rs` what a request looks like.
 
 mod approval;
 mod command_line;

@@ -1,5 +1,7 @@
 //! When the user is asked, and what the answers lead to.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
 mod common;
 
 use agentd_engine::input::{ExecExit, ToolEvent};

@@ -1,6 +1,8 @@
 //! What holds for any order of events. [`common::Carrier`] checks each step: requests are valid JSON with paired calls and
 //! extend each other, items begin once and end once, callers are answered once, nothing runs after a turn.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
 mod common;
 
 use agentd_engine::input::{ExecExit, Input, ModelEvent, RetryAdvice, ToolEvent};

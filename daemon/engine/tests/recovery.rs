@@ -1,5 +1,7 @@
 //! From the rollout back to live state: after a clean end, and after a crash at any line.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
 mod common;
 
 use agentd_engine::input::{ExecExit, ModelEvent, ToolEvent};

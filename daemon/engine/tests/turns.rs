@@ -1,5 +1,7 @@
 //! Whole turns as scripts: inputs, and the effects they must lead to, in order.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
 mod common;
 
 use agentd_engine::input::{ExecExit, Input, ModelEvent, RetryAdvice, ToolEvent};
