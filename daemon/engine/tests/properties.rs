@@ -158,7 +158,7 @@ fn bring_to_rest(c: &mut Carrier) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
     fn any_order_of_events(events in prop::collection::vec(event(), 1..60)) {
