@@ -1,5 +1,8 @@
 //! A scripted HTTP server: each request gets the next answer of the script, written exactly as given.
 
+// Clippy sees test code only where a test attribute stands.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,10 +24,12 @@ pub(crate) enum Step {
     Close,
 }
 
+/// Head and body of each request, in order.
+pub(crate) type Seen = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 pub(crate) struct Server {
     pub(crate) base_url: String,
-    /// Head and body of each request.
-    pub(crate) requests: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    pub(crate) requests: Seen,
     pub(crate) connections: Arc<Mutex<usize>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -63,7 +68,7 @@ impl Server {
     }
 }
 
-async fn serve(mut socket: TcpStream, seen: Arc<Mutex<Vec<(String, Vec<u8>)>>>, script: Vec<Vec<Step>>) {
+async fn serve(mut socket: TcpStream, seen: Seen, script: Vec<Vec<Step>>) {
     while let Some(request) = request(&mut socket).await {
         let number = {
             let mut seen = seen.lock().unwrap();
