@@ -83,8 +83,8 @@ impl Decoder {
             }
             "response.output_item.done" => self.item_done(event.item, out),
             "response.completed" => return self.completed(event.response.map_or("{}", RawValue::get), out),
-            "response.failed" => return ended(failed(event.response), out),
-            "response.incomplete" => return ended(incomplete(event.response), out),
+            "response.failed" => return ended(failed(&parsed(event.response)), out),
+            "response.incomplete" => return ended(incomplete(&parsed(event.response)), out),
             "error" => self.last_error = Some(ApiError::from_body(data.as_bytes())),
             "" if event.error.is_some() => self.last_error = Some(ApiError::from_body(data.as_bytes())),
             _ => {}
@@ -129,11 +129,10 @@ impl Decoder {
     /// `response.completed`, unless the object itself says that it is not.
     fn completed(&mut self, response: &str, out: &mut Vec<ModelEvent>) -> Progress {
         let parsed: Response<'_> = serde_json::from_str(response).unwrap_or_default();
-        let raw = RawValue::from_string(response.to_owned()).ok();
         self.missing_items(parsed.output, out);
         match word(parsed.status).as_deref() {
-            Some("failed") => return ended(failed(raw.as_deref()), out),
-            Some("incomplete") => return ended(incomplete(raw.as_deref()), out),
+            Some("failed") => return ended(failed(&parsed), out),
+            Some("incomplete") => return ended(incomplete(&parsed), out),
             _ => {}
         }
         out.push(ModelEvent::Completed {
@@ -192,17 +191,15 @@ fn ended(failure: ModelFailure, out: &mut Vec<ModelEvent>) -> Progress {
     Progress::Ended
 }
 
-fn failed(response: Option<&RawValue>) -> ModelFailure {
-    let error = parsed(response)
-        .error
-        .and_then(|error| serde_json::from_str::<Value>(error.get()).ok());
+fn failed(response: &Response<'_>) -> ModelFailure {
+    let error: Option<Value> = response.error.and_then(|raw| serde_json::from_str(raw.get()).ok());
     failure::reported(&error.as_ref().map(ApiError::from_value).unwrap_or_default())
 }
 
-fn incomplete(response: Option<&RawValue>) -> ModelFailure {
-    let details = parsed(response)
+fn incomplete(response: &Response<'_>) -> ModelFailure {
+    let details: Option<Value> = response
         .incomplete_details
-        .and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+        .and_then(|raw| serde_json::from_str(raw.get()).ok());
     failure::incomplete(details.as_ref().and_then(|details| details.get("reason")?.as_str()))
 }
 
