@@ -120,6 +120,20 @@ pub struct UserMessageItem {
     pub completed_at_ms: Option<i64>,
 }
 
+/// Longest preview, in characters.
+const PREVIEW_CHARS: usize = 500;
+
+impl UserMessageItem {
+    /// What stands for the message where there is room for a line or two: its texts, at most 500 characters.
+    pub fn preview(&self) -> String {
+        let texts = self.content.iter().filter_map(|input| match input {
+            UserInput::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n").chars().take(PREVIEW_CHARS).collect()
+    }
+}
+
 /// An assistant message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]

@@ -5,7 +5,7 @@
 
 mod deltas;
 
-use crate::item::{ThreadItem, UserInput};
+use crate::item::{ThreadItem};
 use crate::notification::{PlanStep, ServerNotification};
 use crate::settings::ThreadSettings;
 use crate::thread::Thread;
@@ -256,11 +256,7 @@ impl ThreadView {
         if !self.thread.preview.is_empty() {
             return;
         }
-        let texts = message.content.iter().filter_map(|input| match input {
-            UserInput::Text { text, .. } => Some(text.as_str()),
-            _ => None,
-        });
-        self.thread.preview = texts.collect::<Vec<_>>().join("\n");
+        self.thread.preview = message.preview();
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use agentd_protocol::item::{ThreadItem, UserInput};
+use agentd_protocol::item::ThreadItem;
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::usage::ThreadTokenUsage;
 use serde_json::value::RawValue;
@@ -97,10 +97,7 @@ impl ThreadState {
     pub(crate) fn note_item(&mut self, item: &ThreadItem) {
         self.item_ids.insert(item.id().to_owned());
         if let (None, ThreadItem::UserMessage(message)) = (&self.preview, item) {
-            self.preview = message.content.iter().find_map(|input| match input {
-                UserInput::Text { text, .. } => Some(text.clone()),
-                _ => None,
-            });
+            self.preview = Some(message.preview());
         }
     }
 

@@ -4,7 +4,7 @@
 //! transaction; never begins or ends one.
 
 use agentd_engine::rollout::{ItemLine, ItemText, RolloutLine, TurnCompleted, TurnStarted};
-use agentd_protocol::item::{ThreadItem, UserInput, UserMessageItem};
+use agentd_protocol::item::ThreadItem;
 use agentd_protocol::turn::TurnStatus;
 use rusqlite::Connection;
 
@@ -15,9 +15,6 @@ use crate::rollout_line::Line;
 use crate::thread::ThreadChange;
 use crate::turn::TurnPlace;
 use crate::{approval, checkpoint, item, rollout_line, thread, turn};
-
-/// Characters of the first user message that the list shows.
-const PREVIEW_CHARS: usize = 500;
 
 /// Appends lines to a thread. The first append of a thread begins with its record and settings.
 pub(crate) fn append(
@@ -216,7 +213,7 @@ impl<'a> Projection<'a> {
             return;
         }
         if let ThreadItem::UserMessage(message) = item {
-            let preview = preview_of(message);
+            let preview = message.preview();
             self.place.has_preview = !preview.is_empty();
             self.change.preview = Some(preview);
         }
@@ -234,19 +231,6 @@ impl<'a> Projection<'a> {
         }
         thread::update(self.conn, self.place.key, &self.change)
     }
-}
-
-fn preview_of(message: &UserMessageItem) -> String {
-    let texts = message.content.iter().filter_map(|input| match input {
-        UserInput::Text { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    texts
-        .collect::<Vec<_>>()
-        .join("\n")
-        .chars()
-        .take(PREVIEW_CHARS)
-        .collect()
 }
 
 /// The line stays in the rollout, which is the truth; there is only nothing to show it under.
