@@ -49,9 +49,11 @@ const DEMO_TEXT: &str = "\
 What happens, all of it inside a temporary directory, with a script in the place of the model:
   1. a daemon starts with a home of its own
   2. a turn: files are read by sandboxed commands, a write outside is refused, a patch is asked for and applied
-  3. a second turn is cut in the middle by `kill -9` on the daemon
-  4. the daemon starts again, the thread is resumed, and what you saw is compared with what was kept
-  5. a third turn runs to its end
+  3. the daemon is killed with `kill -9` while a command runs: no process is left behind
+  4. it starts again, the thread is resumed, and what you saw is compared with what was kept
+  5. and 6. the same while a message streams
+  7. the thread goes on with another turn
+  8. the daemon ends, everything is removed
 Exit code 0 means that every check held.";
 
 /// Talk to agentd, the coding-agent daemon, from a terminal or a script.

@@ -1,5 +1,6 @@
 //! The exit codes, in one place, because scripts rely on them. `cli.rs` documents them in `--help`.
 
+use std::fmt;
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -31,3 +32,22 @@ impl From<Exit> for ExitCode {
         })
     }
 }
+
+/// A command line that makes no sense, found after parsing; `main` turns it into [`Exit::Usage`].
+#[derive(Debug)]
+pub(crate) struct UsageError(String);
+
+impl UsageError {
+    /// The error with what to tell the person.
+    pub(crate) fn of(text: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(Self(text.into()))
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}

@@ -22,7 +22,10 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("agentctl: {error:#}");
-            exit::Exit::Failed.into()
+            match error.downcast_ref::<exit::UsageError>() {
+                Some(_) => exit::Exit::Usage.into(),
+                None => exit::Exit::Failed.into(),
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{absolute_dir, read_prompt, read_setting};
 use crate::access::{self, Access, REHEARSAL, REHEARSAL_NOTE};
 use crate::approve::Approver;
 use crate::cli::{ExecArgs, TurnArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::interrupt::Interrupt;
 use crate::render::Renderer;
 use crate::render::screen::Layout;
@@ -16,16 +16,9 @@ use crate::turn::{Output, TurnLoop};
 pub(crate) fn run(home: &Home, args: &ExecArgs) -> anyhow::Result<Exit> {
     let prompt = read_prompt(&args.prompt)?;
     if prompt.trim().is_empty() {
-        eprintln!("agentctl: the prompt is empty");
-        return Ok(Exit::Usage);
+        return Err(UsageError::of("the prompt is empty"));
     }
-    let mut start = match overrides(&args.turn) {
-        Ok(start) => start,
-        Err(error) => {
-            eprintln!("agentctl: {error:#}");
-            return Ok(Exit::Usage);
-        }
-    };
+    let mut start = overrides(&args.turn)?;
     start.cwd = Some(absolute_dir(args.turn.directory.as_deref())?);
     start.model_provider = args.provider.clone();
     let rehearsal = args.rehearsal || args.provider.as_deref() == Some(REHEARSAL);

@@ -17,7 +17,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::cli::{Cli, Command};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 
 /// Longest prompt read from standard input, in bytes.
 const MAX_PROMPT: u64 = 8 * 1024 * 1024;
@@ -74,7 +74,7 @@ fn read_setting(setting: &str) -> anyhow::Result<(String, Value)> {
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
             Ok((key.trim().to_owned(), value))
         }
-        _ => bail!("-c wants KEY=VALUE, not `{setting}`"),
+        _ => Err(UsageError::of(format!("-c wants KEY=VALUE, not `{setting}`"))),
     }
 }
 

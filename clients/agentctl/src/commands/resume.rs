@@ -8,46 +8,28 @@ use super::exec::{Seat, overrides};
 use super::{absolute_dir, find_thread, newest_thread, read_prompt};
 use crate::access::{self, REHEARSAL, REHEARSAL_NOTE};
 use crate::cli::ResumeArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::interrupt::Interrupt;
 use crate::tty::{Tty, Typed};
 use crate::turn::Output;
 
 pub(crate) fn run(home: &Home, args: &ResumeArgs) -> anyhow::Result<Exit> {
-    let (id, prompt) = match (args.last, args.words.as_slice()) {
-        (true, []) => (None, None),
-        (true, [prompt]) => (None, Some(prompt)),
-        (false, [id]) => (Some(id), None),
-        (false, [id, prompt]) => (Some(id), Some(prompt)),
-        _ => {
-            return Ok(usage(
-                "give a thread id or --last, and at most one prompt (see: agentctl resume --help)",
-            ));
-        }
-    };
-    let prompt = prompt.map(|word| read_prompt(word)).transpose()?;
-    if prompt.as_deref().is_some_and(|text| text.trim().is_empty()) {
-        return Ok(usage("the prompt is empty"));
-    }
+    let (word, prompt) = read_words(args)?;
     let tty = if prompt.is_none() { Tty::open() } else { None };
     if prompt.is_none() && (tty.is_none() || args.turn.json) {
-        return Ok(usage(
+        return Err(UsageError::of(
             "without a terminal a prompt is needed (`-` reads it from standard input)",
         ));
     }
-    let mut overrides = match overrides(&args.turn) {
-        Ok(overrides) => overrides,
-        Err(error) => return Ok(usage(&format!("{error:#}"))),
-    };
+    let mut overrides = overrides(&args.turn)?;
     let interrupt = Interrupt::install()?;
     let client = access::open(home)?;
     let here = absolute_dir(args.turn.directory.as_deref())?;
-    let id = match id {
+    let id = match word {
         Some(word) => find_thread(&client, word)?,
-        None => match newest_thread(&client, here.clone()).context("look for the newest thread")? {
-            Some(id) => id,
-            None => anyhow::bail!("no thread was started in {here} (see: agentctl threads --all)"),
-        },
+        None => newest_thread(&client, here.clone())
+            .context("look for the newest thread")?
+            .with_context(|| format!("no thread was started in {here} (see: agentctl threads --all)"))?,
     };
     if args.turn.directory.is_some() && !args.last {
         overrides.cwd = Some(here);
@@ -68,6 +50,22 @@ pub(crate) fn run(home: &Home, args: &ResumeArgs) -> anyhow::Result<Exit> {
         (None, Some(tty)) => converse(&client, &thread, &mut seat, tty, &interrupt),
         (None, None) => Ok(Exit::Usage),
     }
+}
+
+/// Sorts the words of the command line into a thread (`None` for `--last`) and a prompt.
+fn read_words(args: &ResumeArgs) -> anyhow::Result<(Option<&str>, Option<String>)> {
+    let (word, prompt) = match (args.last, args.words.as_slice()) {
+        (true, []) => (None, None),
+        (true, [prompt]) => (None, Some(prompt)),
+        (false, [id]) => (Some(id.as_str()), None),
+        (false, [id, prompt]) => (Some(id.as_str()), Some(prompt)),
+        _ => return Err(UsageError::of("give a thread id or --last, and at most one prompt")),
+    };
+    let prompt = prompt.map(|word| read_prompt(word)).transpose()?;
+    if prompt.as_deref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(UsageError::of("the prompt is empty"));
+    }
+    Ok((word, prompt))
 }
 
 /// Prompt after prompt until the person ends it with Ctrl-D or Ctrl-C.
@@ -95,9 +93,4 @@ fn converse(
             }
         }
     }
-}
-
-fn usage(text: &str) -> Exit {
-    eprintln!("agentctl: {text}");
-    Exit::Usage
 }

@@ -1,5 +1,5 @@
-//! The crash: run a turn until a message streams while a command runs, then kill the daemon with SIGKILL and keep
-//! everything that had been shown until then.
+//! The crash: run a turn until its moment has come, then kill the daemon with SIGKILL and keep everything that had been
+//! shown until then.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,30 @@ use crate::interrupt::Interrupt;
 use crate::render::Renderer;
 
 const TICK: Duration = Duration::from_millis(50);
-/// How long to go on once a message streams while a command runs.
-const SWING: Duration = Duration::from_millis(800);
-/// After this time any item under way will do.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// How long the turn may take to get somewhere at all.
+/// How long to go on once the moment has come, so that there is something to lose.
+const SWING: Duration = Duration::from_millis(600);
+/// How long the moment may be in coming.
 const LIMIT: Duration = Duration::from_secs(15);
 /// How long the end of the connection may take to be seen.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+
+/// When to kill the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// While a command runs and writes.
+    CommandRuns,
+    /// While a message streams.
+    MessageStreams,
+}
+
+impl Moment {
+    fn has_come(self, record: &Record) -> bool {
+        match self {
+            Self::CommandRuns => record.has_running_command(),
+            Self::MessageStreams => record.has_streaming_message(),
+        }
+    }
+}
 
 /// What was true at the moment of the kill.
 pub(super) struct Crash {
@@ -40,6 +56,7 @@ pub(super) fn provoke(
     client: Client,
     thread_id: &str,
     prompt: &str,
+    moment: Moment,
     renderer: &mut Renderer,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Crash> {
@@ -48,25 +65,25 @@ pub(super) fn provoke(
     renderer.begin_turn();
     let turn_id = client.turn_start(thread_id, prompt).context("start the long turn")?.id;
     let began = Instant::now();
-    let mut in_swing: Option<Instant> = None;
-    loop {
+    let mut since: Option<Instant> = None;
+    while since.is_none_or(|since| since.elapsed() < SWING) {
         if interrupt.pressed() {
             bail!("stopped by Ctrl-C");
+        }
+        if began.elapsed() >= LIMIT {
+            bail!(
+                "the moment to kill the daemon did not come within {} s",
+                LIMIT.as_secs()
+            );
         }
         if let Some(event) = client.next_event(TICK) {
             watch(event, &client, &turn_id, &mut record, renderer)?;
         }
-        if !record.is_in_full_swing() {
-            in_swing = None;
-        }
-        if record.is_in_full_swing() && in_swing.get_or_insert_with(Instant::now).elapsed() >= SWING {
-            break;
-        }
-        match began.elapsed() {
-            elapsed if elapsed >= LIMIT => bail!("the long turn got nowhere within {} s", LIMIT.as_secs()),
-            elapsed if elapsed >= PATIENCE && record.is_under_way() => break,
-            _ => {}
-        }
+        since = if moment.has_come(&record) {
+            since.or_else(|| Some(Instant::now()))
+        } else {
+            None
+        };
     }
     let children = processes::descendants(daemon_pid);
     let killed_at = Instant::now();

@@ -16,30 +16,29 @@ use agentd_protocol::turn::TurnStatus;
 use anyhow::{Context, bail};
 
 use self::checks::Finding;
-use self::crash::Crash;
+use self::crash::Moment;
 use self::stage::Stage;
 use crate::access::{REHEARSAL, REHEARSAL_NOTE};
 use crate::approve::Approver;
 use crate::cli::DemoArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::interrupt::Interrupt;
 use crate::render::screen::Layout;
 use crate::render::{Renderer, seconds};
 use crate::tty::Tty;
 use crate::turn::{Ended, Output, TurnLoop};
 
-const STEPS: usize = 6;
+const STEPS: usize = 8;
 const TOUR: &str = "rehearsal: tour";
 const LONG: &str = "rehearsal: long";
-const AFTERWARDS: &str = "rehearsal: tour - and again, after the crash";
+const AFTERWARDS: &str = "What is in this folder now?";
 /// How long the processes of a killed daemon may take to disappear.
 const GONE_LIMIT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let approver = if args.interactive {
         let Some(tty) = Tty::open() else {
-            eprintln!("agentctl: --interactive needs a terminal");
-            return Ok(Exit::Usage);
+            return Err(UsageError::of("--interactive needs a terminal"));
         };
         Approver::Ask(tty)
     } else {
@@ -95,16 +94,8 @@ impl Tour {
         let ended = self.turn(&client, &thread.id, TOUR)?;
         self.check_first_turn(&client, &thread.id, &ended)?;
 
-        self.heading("a turn that is cut: kill -9 in the middle of it");
-        let crash = self.crash(client, &thread.id)?;
-
-        self.heading("the daemon starts again, the thread is resumed");
-        let client = self.stage.start_daemon()?;
-        self.say(&format!("  agentd runs, pid {}", self.stage.daemon_pid()));
-        let resumed = client
-            .thread_resume(&thread.id, &ThreadOverrides::default())
-            .with_context(|| format!("resume thread {}", thread.id))?;
-        self.findings(checks::after_crash(&crash, &resumed));
+        let client = self.crash_and_return(client, &thread.id, Moment::CommandRuns)?;
+        let client = self.crash_and_return(client, &thread.id, Moment::MessageStreams)?;
 
         self.heading("the thread goes on");
         let ended = self.turn(&client, &thread.id, AFTERWARDS)?;
@@ -144,31 +135,47 @@ impl Tour {
         Ok(())
     }
 
-    /// Runs the long turn, kills the daemon in the middle of it and waits until its processes are gone.
-    fn crash(&mut self, client: Client, thread_id: &str) -> anyhow::Result<Crash> {
+    /// Kills the daemon in the middle of a turn, starts it again, resumes the thread and compares.
+    fn crash_and_return(&mut self, client: Client, thread_id: &str, moment: Moment) -> anyhow::Result<Client> {
+        self.heading(match moment {
+            Moment::CommandRuns => "kill -9 while a command runs",
+            Moment::MessageStreams => "kill -9 while a message streams",
+        });
         self.say(&format!("> {LONG}"));
         let Output::People(renderer) = &mut self.output else {
             bail!("the demo has no screen")
         };
-        let crash = crash::provoke(&mut self.stage, client, thread_id, LONG, renderer, &self.interrupt)?;
+        let crash = crash::provoke(
+            &mut self.stage,
+            client,
+            thread_id,
+            LONG,
+            moment,
+            renderer,
+            &self.interrupt,
+        )?;
         self.say(&format!("  kill -9 {}: {}", crash.daemon_pid, crash.record.summary()));
         let began = Instant::now();
         let left = processes::wait_gone(&crash.children, GONE_LIMIT);
         let count = crash.children.len();
-        self.findings(vec![
-            Finding::new(
-                count > 0,
-                format!("{count} child process(es) of the daemon were at work when it was killed"),
-            ),
-            Finding::new(
-                left.is_empty(),
-                match left.as_slice() {
-                    [] => format!("none of them is left, {} after the kill", millis(began)),
-                    pids => format!("still there: {pids:?}"),
-                },
-            ),
-        ]);
-        Ok(crash)
+        if moment == Moment::CommandRuns {
+            let text = format!("{count} process(es) below the daemon were at work when it was killed");
+            self.findings(vec![Finding::new(count > 0, text)]);
+        }
+        let text = match left.as_slice() {
+            [] => format!("no process is left, {} after the kill", millis(began)),
+            pids => format!("still there: {pids:?}"),
+        };
+        self.findings(vec![Finding::new(left.is_empty(), text)]);
+
+        self.heading("the daemon starts again, the thread is resumed and compared with what was shown");
+        let client = self.stage.start_daemon()?;
+        self.say(&format!("  agentd runs, pid {}", self.stage.daemon_pid()));
+        let resumed = client
+            .thread_resume(thread_id, &ThreadOverrides::default())
+            .with_context(|| format!("resume thread {thread_id}"))?;
+        self.findings(checks::after_crash(&crash, &resumed));
+        Ok(client)
     }
 
     fn shut_down(&mut self) -> anyhow::Result<()> {

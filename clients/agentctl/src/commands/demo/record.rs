@@ -59,18 +59,18 @@ impl Record {
         }
     }
 
-    /// Whether a message streams while a command runs.
-    pub(super) fn is_in_full_swing(&self) -> bool {
-        self.items.iter().any(Shown::is_open_command)
-            && self
-                .items
-                .iter()
-                .any(|item| item.is_open_message() && !item.text.is_empty())
+    /// Whether a command runs and has written something.
+    pub(super) fn has_running_command(&self) -> bool {
+        self.items
+            .iter()
+            .any(|item| item.is_open_command() && !item.text.is_empty())
     }
 
-    /// Whether anything at all is under way.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.items.iter().any(|item| item.complete.is_none())
+    /// Whether a message streams.
+    pub(super) fn has_streaming_message(&self) -> bool {
+        self.items
+            .iter()
+            .any(|item| item.is_open_message() && !item.text.is_empty())
     }
 
     /// One line for people.
