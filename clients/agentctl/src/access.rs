@@ -8,7 +8,7 @@ use std::time::Duration;
 use agentd_client::{Client, ClientError, ClientName, Home, connect_or_start};
 use agentd_protocol::methods::account::AccountReadResponse;
 use agentd_protocol::thread::ThreadStatus;
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use crate::lifecycle;
 
@@ -17,6 +17,8 @@ pub(crate) const NAME: ClientName<'static> = ClientName {
     name: "agentctl",
     version: env!("CARGO_PKG_VERSION"),
 };
+/// Provider id of the default provider.
+pub(crate) const OPENAI: &str = "openai";
 /// Provider id of the scripted model.
 pub(crate) const REHEARSAL: &str = "rehearsal";
 /// Said once wherever the scripted model is used.
@@ -37,49 +39,40 @@ pub(crate) fn open(home: &Home) -> Result<Client, ClientError> {
     Ok(launch.client)
 }
 
-/// Whether the configured provider can be used.
-pub(crate) enum Access {
-    /// Yes, over this connection (a new one if the daemon was restarted).
-    Granted(Client),
-    /// No; this is what to tell the person.
-    Missing(String),
-}
-
-/// Checks that the daemon has credentials for its configured provider. If it lacks a key that this shell has, and no thread
-/// is at work, it is restarted so that it has the key.
-pub(crate) fn check(client: Client, home: &Home) -> anyhow::Result<Access> {
+/// Sees to it that the daemon has credentials for its configured provider, and gives the connection to go on with (a new
+/// one if the daemon was restarted). If it lacks a key that this shell has, and no thread is at work, it is restarted so
+/// that it has the key. The error is what to tell the person.
+pub(crate) fn with_credentials(client: Client, home: &Home) -> anyhow::Result<Client> {
     let account = match client.account_read() {
         Ok(account) => account,
         // A daemon that does not know the method has no opinion; the turn itself will tell.
-        Err(ClientError::Rpc { .. }) => return Ok(Access::Granted(client)),
+        Err(ClientError::Rpc { .. }) => return Ok(client),
         Err(error) => return Err(error).context("ask the daemon for its account"),
     };
     if !is_missing(&account) {
-        return Ok(Access::Granted(client));
+        return Ok(client);
     }
     if env::var_os(KEY).is_none_or(|key| key.is_empty()) {
-        return Ok(Access::Missing(format!(
+        bail!(
             "no model provider is set up: export {KEY}=… or add one to {}; to try without: agentctl exec --rehearsal \
              'rehearsal: tour'",
             home.root().join("config.toml").display()
-        )));
+        );
     }
     if let Some(thread) = active_thread(&client)? {
-        return Ok(Access::Missing(format!(
+        bail!(
             "the running daemon was started without {KEY} and is at work on thread {thread}; when that is done, run: \
              agentctl daemon restart"
-        )));
+        );
     }
     drop(client);
     eprintln!("agentctl: the running daemon was started without {KEY}; restarting it so that it has the key");
     lifecycle::stop(home, RESTART_LIMIT, false)?;
     let client = open(home)?;
     if client.account_read().is_ok_and(|account| is_missing(&account)) {
-        return Ok(Access::Missing(format!(
-            "the daemon does not take {KEY} for its configured provider"
-        )));
+        bail!("the daemon does not take {KEY} for its configured provider");
     }
-    Ok(Access::Granted(client))
+    Ok(client)
 }
 
 /// What to do about a turn that failed because the daemon lacks the key of its provider; `None` for any other failure.

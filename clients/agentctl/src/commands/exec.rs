@@ -4,7 +4,7 @@ use agentd_client::{Client, Home, ThreadOverrides};
 use anyhow::Context;
 
 use super::{absolute_dir, read_prompt, read_setting};
-use crate::access::{self, Access, REHEARSAL, REHEARSAL_NOTE};
+use crate::access::{self, REHEARSAL, REHEARSAL_NOTE};
 use crate::approve::Approver;
 use crate::cli::{ExecArgs, TurnArgs};
 use crate::exit::{Exit, UsageError};
@@ -33,13 +33,7 @@ pub(crate) fn run(home: &Home, args: &ExecArgs) -> anyhow::Result<Exit> {
     let mut client = access::open(home)?;
     // A provider that was named on the command line answers for itself.
     if start.model_provider.is_none() {
-        client = match access::check(client, home)? {
-            Access::Granted(client) => client,
-            Access::Missing(advice) => {
-                eprintln!("agentctl: {advice}");
-                return Ok(Exit::Failed);
-            }
-        };
+        client = access::with_credentials(client, home)?;
     }
     let thread = client.thread_start(&start).context("start a thread")?;
     let mut seat = Seat::new(&args.turn, &thread.cwd);

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::exec::{Seat, overrides};
 use super::{absolute_dir, find_thread, newest_thread, read_prompt};
-use crate::access::{self, REHEARSAL, REHEARSAL_NOTE};
+use crate::access::{self, OPENAI, REHEARSAL, REHEARSAL_NOTE};
 use crate::cli::ResumeArgs;
 use crate::exit::{Exit, UsageError};
 use crate::interrupt::Interrupt;
@@ -23,7 +23,7 @@ pub(crate) fn run(home: &Home, args: &ResumeArgs) -> anyhow::Result<Exit> {
     }
     let mut overrides = overrides(&args.turn)?;
     let interrupt = Interrupt::install()?;
-    let client = access::open(home)?;
+    let mut client = access::open(home)?;
     let here = absolute_dir(args.turn.directory.as_deref())?;
     let id = match word {
         Some(word) => find_thread(&client, word)?,
@@ -33,6 +33,12 @@ pub(crate) fn run(home: &Home, args: &ResumeArgs) -> anyhow::Result<Exit> {
     };
     if args.turn.directory.is_some() && !args.last {
         overrides.cwd = Some(here);
+    }
+    let stored = client
+        .thread_read(&id, false)
+        .with_context(|| format!("look at thread {id}"))?;
+    if stored.model_provider == OPENAI {
+        client = access::with_credentials(client, home)?;
     }
     let thread = client
         .thread_resume(&id, &overrides)

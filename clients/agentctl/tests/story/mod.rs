@@ -50,6 +50,10 @@ impl Story {
                     message,
                     json!({"data": [thread(json!([]))], "readStates": {}, "nextCursor": null, "backwardsCursor": null}),
                 ),
+                // Without turns it is only looked at; the story of a thread with turns is the test's.
+                Some("thread/read") if message["params"]["includeTurns"] != true => {
+                    peer.reply(message, json!({"thread": thread(json!([])), "readState": null}));
+                }
                 Some("thread/loaded/list") => peer.reply(message, json!({"data": [THREAD], "nextCursor": null})),
                 Some("turn/start") => {
                     peer.reply(message, json!({"turn": turn("inProgress", json!([]), Value::Null)}));
