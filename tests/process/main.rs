@@ -1,1 +1,11 @@
-//! The process ring: crashes, signals, several processes.
+//! The process ring: crashes, signals, floods, several processes and clients on one home.
+//!
+//! Everything here runs the real binary. What only needs one well-behaved client belongs to the wire ring.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod clients;
+mod crash;
+mod flood;
+mod idle;
+mod lifecycle;
+mod prefix;

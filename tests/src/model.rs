@@ -81,7 +81,12 @@ impl MockModel {
 
     /// A server that gives these answers in order, then fails the request with status 500.
     pub fn replies(replies: Vec<Reply>) -> Self {
-        Self::start(move |n, _| replies.get(n).cloned().unwrap_or_else(|| status(500, json!({"error": {"message": "script is over"}}))))
+        Self::start(move |n, _| {
+            replies
+                .get(n)
+                .cloned()
+                .unwrap_or_else(|| status(500, json!({"error": {"message": "script is over"}})))
+        })
     }
 
     fn start_with(script: Script, lenient: bool) -> Self {
@@ -151,19 +156,31 @@ fn serve(shared: &Shared, stream: TcpStream) -> std::io::Result<()> {
         };
         let unpaired = if shared.lenient { None } else { unpaired_call(&body) };
         let reply = match unpaired {
-            Some(call) => status(400, json!({"error": {"message": format!("No tool output found for function call {call}."), "type": "invalid_request_error", "code": null}})),
+            Some(call) => status(
+                400,
+                json!({"error": {"message": format!("No tool output found for function call {call}."), "type": "invalid_request_error", "code": null}}),
+            ),
             None => (shared.script.lock().unwrap())(number, &body),
         };
         if reply.status != 200 {
             let text = reply.body.to_string();
             let extra: String = reply.headers.iter().map(|(k, v)| format!("{k}: {v}\r\n")).collect();
-            write!(stream, "HTTP/1.1 {} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{extra}\r\n{text}", reply.status, text.len())?;
+            write!(
+                stream,
+                "HTTP/1.1 {} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{extra}\r\n{text}",
+                reply.status,
+                text.len()
+            )?;
             continue;
         }
-        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
         for step in &reply.steps {
             match step {
-                Step::Event(event) => chunk(&mut stream, format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("x")).as_bytes())?,
+                Step::Event(event) => chunk(
+                    &mut stream,
+                    format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("x")).as_bytes(),
+                )?,
                 Step::Raw(bytes) => chunk(&mut stream, bytes)?,
                 Step::Sleep(time) => std::thread::sleep(*time),
                 Step::Gate(name) => wait_for_gate(shared, name),
@@ -177,7 +194,10 @@ fn serve(shared: &Shared, stream: TcpStream) -> std::io::Result<()> {
 
 fn wait_for_gate(shared: &Shared, name: &'static str) {
     let gates = shared.gates.lock().unwrap();
-    let wait = shared.gate_opened.wait_timeout_while(gates, Duration::from_secs(30), |open| !open.contains(&name)).unwrap();
+    let wait = shared
+        .gate_opened
+        .wait_timeout_while(gates, Duration::from_secs(30), |open| !open.contains(&name))
+        .unwrap();
     assert!(!wait.1.timed_out(), "gate {name} was never opened");
 }
 
@@ -231,15 +251,27 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Rec
 fn unpaired_call(body: &Value) -> Option<String> {
     let input = body["input"].as_array()?;
     let ids = |kind: &'static [&'static str]| {
-        input.iter().filter(move |i| i["type"].as_str().is_some_and(|t| kind.contains(&t))).filter_map(|i| i["call_id"].as_str())
+        input
+            .iter()
+            .filter(move |i| i["type"].as_str().is_some_and(|t| kind.contains(&t)))
+            .filter_map(|i| i["call_id"].as_str())
     };
-    let outputs: Vec<&str> = ids(&["function_call_output", "custom_tool_call_output", "local_shell_call_output"]).collect();
-    ids(&["function_call", "custom_tool_call", "local_shell_call"]).find(|id| !outputs.contains(id)).map(str::to_owned)
+    let outputs: Vec<&str> = ids(&[
+        "function_call_output",
+        "custom_tool_call_output",
+        "local_shell_call_output",
+    ])
+    .collect();
+    ids(&["function_call", "custom_tool_call", "local_shell_call"])
+        .find(|id| !outputs.contains(id))
+        .map(str::to_owned)
 }
 
 /// A stream of these steps, framed by `response.created` and `response.completed`.
 pub fn stream(steps: Vec<Step>) -> Reply {
-    let mut all = vec![Step::Event(json!({"type": "response.created", "response": {"id": "resp_1"}}))];
+    let mut all = vec![Step::Event(
+        json!({"type": "response.created", "response": {"id": "resp_1"}}),
+    )];
     all.extend(steps);
     all.push(completed());
     unframed(all)
@@ -247,30 +279,46 @@ pub fn stream(steps: Vec<Step>) -> Reply {
 
 /// A stream of exactly these steps.
 pub fn unframed(steps: Vec<Step>) -> Reply {
-    Reply { status: 200, headers: Vec::new(), body: Value::Null, steps }
+    Reply {
+        status: 200,
+        headers: Vec::new(),
+        body: Value::Null,
+        steps,
+    }
 }
 
 /// A plain HTTP answer.
 pub fn status(status: u16, body: Value) -> Reply {
-    Reply { status, headers: Vec::new(), body, steps: Vec::new() }
+    Reply {
+        status,
+        headers: Vec::new(),
+        body,
+        steps: Vec::new(),
+    }
 }
 
 pub fn completed() -> Step {
-    Step::Event(json!({"type": "response.completed", "response": {"id": "resp_1", "usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 107}}}))
+    Step::Event(
+        json!({"type": "response.completed", "response": {"id": "resp_1", "usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 107}}}),
+    )
 }
 
 /// The events of one assistant message, its text in these deltas with pauses between them.
 pub fn message_steps(id: &str, deltas: &[&str], gap: Duration) -> Vec<Step> {
     let text = deltas.concat();
     let item = |status: &str, text: &str| json!({"type": "message", "id": id, "role": "assistant", "status": status, "content": if text.is_empty() { json!([]) } else { json!([{"type": "output_text", "text": text, "annotations": []}]) }});
-    let mut steps = vec![Step::Event(json!({"type": "response.output_item.added", "output_index": 0, "item": item("in_progress", "")}))];
+    let mut steps = vec![Step::Event(
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item("in_progress", "")}),
+    )];
     for delta in deltas {
         steps.push(Step::Event(json!({"type": "response.output_text.delta", "item_id": id, "output_index": 0, "content_index": 0, "delta": delta})));
         if !gap.is_zero() {
             steps.push(Step::Sleep(gap));
         }
     }
-    steps.push(Step::Event(json!({"type": "response.output_item.done", "output_index": 0, "item": item("completed", &text)})));
+    steps.push(Step::Event(
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item("completed", &text)}),
+    ));
     steps
 }
 
@@ -287,7 +335,9 @@ pub fn call_steps(call_id: &str, name: &str, arguments: &Value) -> Vec<Step> {
     };
     let item = json!({"type": "function_call", "id": format!("fc_{call_id}"), "status": "completed", "name": name, "arguments": arguments, "call_id": call_id});
     vec![
-        Step::Event(json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call", "id": format!("fc_{call_id}"), "status": "in_progress", "name": name, "arguments": "", "call_id": call_id}})),
+        Step::Event(
+            json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call", "id": format!("fc_{call_id}"), "status": "in_progress", "name": name, "arguments": "", "call_id": call_id}}),
+        ),
         Step::Event(json!({"type": "response.output_item.done", "output_index": 0, "item": item})),
     ]
 }

@@ -5,9 +5,10 @@
 //! differs from `thread/read`.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,16 @@ use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
 
+/// How the client's side of a connection is closed.
+type Closer = Box<dyn FnOnce(Shutdown)>;
+
 /// How long anything may take.
 pub const LIMIT: Duration = Duration::from_secs(20);
+/// Stands for the id of a response without one.
+const NO_ID: i64 = -1;
+
+/// Answers an approval request, or leaves it open.
+pub type Approve = Box<dyn FnMut(&Value) -> Option<Value>>;
 
 /// What a finished turn looked like from outside.
 #[derive(Debug)]
@@ -44,28 +53,54 @@ impl TurnRun {
     }
 
     pub fn of(&self, method: &str) -> Vec<&Value> {
-        self.events.iter().filter(|e| e["method"] == method).map(|e| &e["params"]).collect()
+        self.events
+            .iter()
+            .filter(|e| e["method"] == method)
+            .map(|e| &e["params"])
+            .collect()
     }
 
     /// Completed items of a type.
     pub fn completed(&self, kind: &str) -> Vec<&Value> {
-        self.of("item/completed").into_iter().map(|p| &p["item"]).filter(|i| i["type"] == kind).collect()
+        self.of("item/completed")
+            .into_iter()
+            .map(|p| &p["item"])
+            .filter(|i| i["type"] == kind)
+            .collect()
     }
 
     /// Text of the last agent message.
     pub fn answer(&self) -> &str {
-        self.completed("agentMessage").last().and_then(|i| i["text"].as_str()).unwrap_or("")
+        self.completed("agentMessage")
+            .last()
+            .and_then(|i| i["text"].as_str())
+            .unwrap_or("")
     }
 }
 
-/// A handshaken connection over stdio.
+/// What was left of a connection whose daemon was killed.
+#[derive(Debug)]
+pub struct Wreck {
+    /// Notifications and server requests that nobody had read yet, in order.
+    pub events: Vec<Value>,
+    /// Responses that nobody had read yet.
+    pub responses: HashMap<i64, Value>,
+    /// Unix milliseconds right before the kill.
+    pub killed_at_ms: i64,
+}
+
+/// A handshaken connection over stdio or the socket.
 pub struct Session {
-    pub daemon: Daemon,
-    input: Option<ChildStdin>,
+    /// The process at the other end, if this session started it.
+    pub daemon: Option<Daemon>,
+    input: Option<Box<dyn Write>>,
+    close: Option<Closer>,
     lines: Receiver<String>,
     queue: VecDeque<Value>,
     responses: HashMap<i64, Value>,
     answered: HashMap<i64, u32>,
+    /// Ids of responses in the order they came.
+    order: Vec<i64>,
     next_id: i64,
     views: HashMap<String, ThreadView>,
     open_items: Vec<(String, String)>,
@@ -74,21 +109,42 @@ pub struct Session {
     cwd: String,
     finished: bool,
     /// What to answer to an approval request; `None` leaves it open.
-    pub approve: Box<dyn FnMut(&Value) -> Option<Value>>,
+    pub approve: Approve,
 }
 
 impl Session {
     /// Takes over a daemon on stdio and completes the handshake.
     pub fn start(mut daemon: Daemon, cwd: &Path) -> Self {
-        let input = daemon.child.stdin.take();
+        let input = Box::new(daemon.child.stdin.take().unwrap());
         let lines = read_lines(daemon.child.stdout.take().unwrap());
+        Self::handshake(Some(daemon), input, Box::new(drop), lines, cwd)
+    }
+
+    /// Connects to a daemon's socket and completes the handshake.
+    pub fn connect(socket: &Path, cwd: &Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
+        let lines = read_lines(stream.try_clone().unwrap());
+        let input = Box::new(stream.try_clone().unwrap());
+        let close = Box::new(move |how| drop(stream.shutdown(how)));
+        Self::handshake(None, input, close, lines, cwd)
+    }
+
+    fn handshake(
+        daemon: Option<Daemon>,
+        input: Box<dyn Write>,
+        close: Closer,
+        lines: Receiver<String>,
+        cwd: &Path,
+    ) -> Self {
         let mut session = Self {
             daemon,
-            input,
+            input: Some(input),
+            close: Some(close),
             lines,
             queue: VecDeque::new(),
             responses: HashMap::new(),
             answered: HashMap::new(),
+            order: Vec::new(),
             next_id: 0,
             views: HashMap::new(),
             open_items: Vec::new(),
@@ -122,11 +178,28 @@ impl Session {
         self.response(id)
     }
 
+    /// An id for a request that the caller writes itself; it needs exactly one response like any other.
+    pub fn reserve(&mut self) -> i64 {
+        self.next_id += 1;
+        self.answered.insert(self.next_id, 0);
+        self.next_id
+    }
+
+    /// Ids of all responses so far, in the order they came.
+    pub fn order_of_answers(&self) -> &[i64] {
+        &self.order
+    }
+
+    /// Reads the error response to something whose id could not be known.
+    pub fn expect_refusal(&mut self, check: impl Fn(&Value)) {
+        let response = self.response(NO_ID);
+        self.answered.remove(&NO_ID);
+        check(&response["error"]);
+    }
+
     /// Sends a request without waiting for its response.
     pub fn send(&mut self, method: &str, params: Value) -> i64 {
-        self.next_id += 1;
-        let id = self.next_id;
-        self.answered.insert(id, 0);
+        let id = self.reserve();
         self.write(&json!({"id": id, "method": method, "params": params}));
         id
     }
@@ -207,7 +280,10 @@ impl Session {
 
     /// Sends `turn/start` with a text; returns the turn's id.
     pub fn start_turn(&mut self, thread_id: &str, text: &str) -> String {
-        let result = self.request("turn/start", json!({"threadId": thread_id, "input": [{"type": "text", "text": text}]}));
+        let result = self.request(
+            "turn/start",
+            json!({"threadId": thread_id, "input": [{"type": "text", "text": text}]}),
+        );
         result["turn"]["id"].as_str().unwrap().to_owned()
     }
 
@@ -225,7 +301,11 @@ impl Session {
             events.push(event);
             if done {
                 let turn = events.last().unwrap()["params"]["turn"].clone();
-                return TurnRun { turn_id: turn_id.to_owned(), turn, events };
+                return TurnRun {
+                    turn_id: turn_id.to_owned(),
+                    turn,
+                    events,
+                };
             }
         }
     }
@@ -241,18 +321,73 @@ impl Session {
         self.request("thread/read", json!({"threadId": thread_id, "includeTurns": true}))["thread"].clone()
     }
 
-    /// Checks everything and ends the connection; the daemon must exit by itself with status 0.
+    /// Checks everything and ends the connection; a daemon that this session started must exit by itself with status 0.
     pub fn finish(mut self) {
         self.check();
         self.finished = true;
-        drop(self.input.take());
-        let status = self.daemon.wait(LIMIT);
-        assert!(status.success(), "agentd ended with {status}");
+        self.hang_up(Shutdown::Write);
+        if let Some(daemon) = &mut self.daemon {
+            let status = daemon.wait(LIMIT);
+            assert!(status.success(), "agentd ended with {status}");
+        }
     }
 
-    /// Ends without the checks (after a deliberate kill).
+    /// Ends without the checks (after a deliberate kill, or as a client that leaves in the middle of things).
     pub fn abandon(mut self) {
         self.finished = true;
+        self.hang_up(Shutdown::Both);
+    }
+
+    fn hang_up(&mut self, how: Shutdown) {
+        drop(self.input.take());
+        if let Some(close) = self.close.take() {
+            close(how);
+        }
+    }
+
+    /// Kills the daemon that this session started and collects what it had said until then.
+    pub fn kill9(mut self) -> Wreck {
+        self.finished = true;
+        let killed_at_ms = unix_ms();
+        self.daemon.as_mut().expect("a daemon of its own").kill9();
+        self.rest(killed_at_ms)
+    }
+
+    /// Collects what comes until the daemon closes the connection.
+    pub fn until_closed(mut self) -> Wreck {
+        self.finished = true;
+        self.rest(unix_ms())
+    }
+
+    fn rest(&mut self, killed_at_ms: i64) -> Wreck {
+        let end = Instant::now() + LIMIT;
+        let mut cut = None;
+        loop {
+            match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    assert!(cut.is_none(), "a line in the middle is not JSON: {cut:?}");
+                    match serde_json::from_str::<Value>(&line) {
+                        Ok(_) => self.take(&line),
+                        Err(_) => cut = Some(line),
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the connection is still open after {LIMIT:?}"),
+            }
+        }
+        Wreck {
+            events: self.queue.drain(..).collect(),
+            responses: std::mem::take(&mut self.responses),
+            killed_at_ms,
+        }
+    }
+
+    /// What nobody has read yet, and all that comes until nothing has come for this long.
+    pub fn drain(&mut self, quiet: Duration) -> Vec<Value> {
+        while let Ok(line) = self.lines.recv_timeout(quiet) {
+            self.take(&line);
+        }
+        self.queue.drain(..).collect()
     }
 
     /// The folded view of a thread.
@@ -266,7 +401,11 @@ impl Session {
             let read: Thread = serde_json::from_value(self.read(&thread_id)).unwrap();
             let folded = self.views[&thread_id].thread();
             let show = |turns: &[agentd_protocol::turn::Turn]| serde_json::to_string_pretty(turns).unwrap();
-            assert_eq!(show(&folded.turns), show(&read.turns), "the folded view differs from thread/read");
+            assert_eq!(
+                show(&folded.turns),
+                show(&read.turns),
+                "the folded view differs from thread/read"
+            );
             assert_eq!(folded.status, read.status);
         }
         // Whatever is still on its way must be here before the silence is judged.
@@ -275,9 +414,17 @@ impl Session {
             self.take(&line);
         }
         assert!(self.queue.is_empty(), "unread messages: {:#?}", self.queue);
-        assert!(self.open_items.is_empty(), "items never completed: {:?}", self.open_items);
+        assert!(
+            self.open_items.is_empty(),
+            "items never completed: {:?}",
+            self.open_items
+        );
         for turn in &self.started_turns {
-            assert_eq!(self.ended_turns.get(turn), Some(&1), "turn {turn} needs exactly one turn/completed");
+            assert_eq!(
+                self.ended_turns.get(turn),
+                Some(&1),
+                "turn {turn} needs exactly one turn/completed"
+            );
         }
         for (id, count) in &self.answered {
             assert_eq!(*count, 1, "request {id} needs exactly one response");
@@ -288,7 +435,10 @@ impl Session {
         match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(line) => self.take(&line),
             Err(RecvTimeoutError::Timeout) => panic!("waited {LIMIT:?} for {what}; unread: {:#?}", self.queue),
-            Err(RecvTimeoutError::Disconnected) => panic!("agentd closed the connection while waiting for {what}; unread: {:#?}", self.queue),
+            Err(RecvTimeoutError::Disconnected) => panic!(
+                "agentd closed the connection while waiting for {what}; unread: {:#?}",
+                self.queue
+            ),
         }
     }
 
@@ -296,7 +446,8 @@ impl Session {
         let message: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("not JSON ({e}): {line}"));
         match message.get("method") {
             None => {
-                let id = message["id"].as_i64().unwrap_or(-1);
+                let id = message["id"].as_i64().unwrap_or(NO_ID);
+                self.order.push(id);
                 let count = self.answered.entry(id).or_insert(0);
                 *count += 1;
                 assert_eq!(*count, 1, "second response to {id}: {message}");
@@ -316,10 +467,16 @@ impl Session {
         let notification: ServerNotification =
             serde_json::from_value(message.clone()).unwrap_or_else(|e| panic!("unknown notification ({e}): {message}"));
         let params = &message["params"];
-        let item = || (params["threadId"].as_str().unwrap_or("").to_owned(), params["item"]["id"].as_str().unwrap_or("").to_owned());
+        let item = || {
+            (
+                params["threadId"].as_str().unwrap_or("").to_owned(),
+                params["item"]["id"].as_str().unwrap_or("").to_owned(),
+            )
+        };
         match &notification {
             ServerNotification::ThreadStarted { thread } => {
-                self.views.insert(thread.id.clone(), ThreadView::from_thread(thread.clone()));
+                self.views
+                    .insert(thread.id.clone(), ThreadView::from_thread(thread.clone()));
             }
             ServerNotification::ItemStarted { .. } => self.open_items.push(item()),
             ServerNotification::ItemCompleted { .. } => {
@@ -329,7 +486,9 @@ impl Session {
                 }
             }
             ServerNotification::TurnStarted { turn, .. } => self.started_turns.push(turn.id.clone()),
-            ServerNotification::TurnCompleted { turn, .. } => *self.ended_turns.entry(turn.id.clone()).or_insert(0) += 1,
+            ServerNotification::TurnCompleted { turn, .. } => {
+                *self.ended_turns.entry(turn.id.clone()).or_insert(0) += 1
+            }
             _ => {}
         }
         let thread_id = params["threadId"].as_str().unwrap_or("");
@@ -347,7 +506,15 @@ impl Drop for Session {
     }
 }
 
-fn read_lines(output: ChildStdout) -> Receiver<String> {
+/// Unix milliseconds.
+pub fn unix_ms() -> i64 {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
+
+fn read_lines(output: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
