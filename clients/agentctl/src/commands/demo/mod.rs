@@ -58,7 +58,11 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
         step: 0,
         failed: 0,
     };
-    tour.go()
+    let outcome = tour.go();
+    if let (Err(_), Output::People(renderer)) = (&outcome, &mut tour.output) {
+        renderer.quiet();
+    }
+    outcome
 }
 
 /// The state that the steps share.
