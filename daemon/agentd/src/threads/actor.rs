@@ -8,11 +8,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agentd_engine::effect::Effect;
 use agentd_engine::input::{ExecExit, Input, ModelEvent, ModelFailure, ReplyToken, RetryAdvice, StartTurn, ToolEvent};
 use agentd_engine::rollout::RolloutLine;
 use agentd_engine::{Engine, Now};
 use agentd_protocol::approval::ApprovalDecision;
 use agentd_protocol::notification::ServerNotification;
+use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::ThreadStatus;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -146,6 +148,10 @@ impl Actor {
             let inputs = tokio::select! {
                 biased;
                 control = self.control.recv() => match control {
+                    Some(Control::ChangeSettings { settings, reply }) => {
+                        self.change_settings(*settings, reply).await?;
+                        continue;
+                    }
                     Some(control) => self.on_control(control),
                     None => return Ok(()),
                 },
@@ -185,11 +191,36 @@ impl Actor {
                 let _ = reply.send(self.snapshot());
                 Vec::new()
             }
+            // Handled by `listen`, since it is no input of the engine.
+            Control::ChangeSettings { .. } => Vec::new(),
             Control::Stop => {
                 self.stopping = true;
                 if self.is_active() { vec![Input::Interrupt { turn_id: None, reply: None }] } else { Vec::new() }
             }
         }
+    }
+
+    async fn change_settings(
+        &mut self,
+        settings: ThreadSettings,
+        reply: oneshot::Sender<Result<(), RpcError>>,
+    ) -> Result<(), agentd_store::StoreError> {
+        if settings == *self.engine.settings() {
+            let _ = reply.send(Ok(()));
+            return Ok(());
+        }
+        let line = self.engine.change_settings(settings.clone());
+        let effects = vec![
+            Effect::Append(vec![line]),
+            Effect::Emit(Box::new(ServerNotification::ThreadSettingsUpdated {
+                thread_id: self.engine.record().id.clone(),
+                thread_settings: settings,
+            })),
+        ];
+        let stored = self.carry_out(effects).await;
+        // The asker may be gone; the settings are changed all the same.
+        let _ = reply.send(stored.as_ref().map(|()| ()).map_err(RpcError::store));
+        stored
     }
 
     fn on_start_turn(

@@ -11,6 +11,7 @@ use agentd_engine::rollout::RolloutLine;
 use agentd_model::RequestContext;
 use agentd_protocol::approval::{ApprovalResponse, ServerRequest};
 use agentd_protocol::notification::ServerNotification;
+use agentd_protocol::settings::SandboxPolicy;
 use agentd_protocol::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use agentd_store::StoreError;
 use agentd_tools::exec::ExecSpec;
@@ -159,7 +160,7 @@ impl Actor {
                 let spec = ExecSpec {
                     argv: action.argv,
                     cwd: action.cwd.into(),
-                    env: agentd_tools::exec::base_environment(parent_environment(), &action.policy, network),
+                    env: agentd_tools::exec::base_environment(parent_environment(), tier_word(&action.policy), network),
                     policy: action.policy,
                     writable_roots: action.writable_roots.into_iter().map(Into::into).collect(),
                     timeout: Duration::from_millis(action.timeout_ms),
@@ -184,11 +185,7 @@ impl Actor {
 
     fn ask(&mut self, approval_id: String, request: &ServerRequest) {
         let (answered, answer) = oneshot::channel();
-        let on_answer = Box::new(move |answer| {
-            // The thread may have gone meanwhile.
-            let _ = answered.send(answer);
-        });
-        let open = self.deps.server_requests.open(request, on_answer);
+        let open = self.deps.server_requests.open(request, answered);
         let request_id = open.id();
         self.subscribers.send_with(|conn| open.line_for(conn));
         self.asks.insert(approval_id.clone(), open);
@@ -314,6 +311,14 @@ async fn run_patch(tool: u64, data: mpsc::Sender<Data>, work: impl FnOnce() -> T
     // A closed mailbox means that the thread is gone.
     let _ = data.send(Data::Tool { tool, event }).await;
     ChildEnd::Done
+}
+
+/// The word for `AGENTD_SANDBOX`.
+fn tier_word(policy: &SandboxPolicy) -> &'static str {
+    match policy {
+        SandboxPolicy::DangerFullAccess => "none",
+        SandboxPolicy::ReadOnly { .. } | SandboxPolicy::WorkspaceWrite { .. } => "B",
+    }
 }
 
 /// The daemon's own environment, as far as it is text.

@@ -44,6 +44,8 @@ pub(super) enum Control {
     StartTurn { start: Box<StartTurn>, reply: oneshot::Sender<Result<(Turn, Queued), RpcError>> },
     /// Stop the running turn.
     Interrupt { turn_id: String, reply: oneshot::Sender<Result<(), RpcError>> },
+    /// Change the settings from the next turn on.
+    ChangeSettings { settings: Box<ThreadSettings>, reply: oneshot::Sender<Result<(), RpcError>> },
     /// Make the connection a subscriber. What is published after the snapshot reaches it after its response.
     Attach { conn: ConnHandle, announce: bool, reply: oneshot::Sender<(Snapshot, Queued)> },
     /// Tell how the thread stands.
@@ -75,6 +77,14 @@ impl ThreadHandle {
     /// No turn runs, or another one than `turn_id`.
     pub async fn interrupt(&self, turn_id: String) -> Result<(), RpcError> {
         self.ask(|reply| Control::Interrupt { turn_id, reply }).await?
+    }
+
+    /// Changes the settings from the next turn on.
+    ///
+    /// # Errors
+    /// The thread is gone, or could not store them.
+    pub async fn change_settings(&self, settings: ThreadSettings) -> Result<(), RpcError> {
+        self.ask(|reply| Control::ChangeSettings { settings: Box::new(settings), reply }).await?
     }
 
     /// Subscribes a connection. `announce` also tells every connection that the thread was started.

@@ -13,5 +13,6 @@ pub mod publish;
 pub mod registry;
 pub mod thread_view;
 
-pub use handle::{Snapshot, ThreadHandle};
+pub(crate) use actor::now_ms;
+pub use handle::Snapshot;
 pub use registry::{Deps, Registry};

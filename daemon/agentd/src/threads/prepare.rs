@@ -14,7 +14,7 @@ use crate::rpc::error::RpcError;
 use crate::workspace::{environment, images, instructions, roots};
 
 /// Settings that a request changes; `None` keeps what is there.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// Working directory; a relative one starts from the daemon's.
     pub cwd: Option<String>,
@@ -37,6 +37,11 @@ pub struct Overrides {
 }
 
 impl Overrides {
+    /// Whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Applies the overrides.
     ///
     /// # Errors

@@ -1,15 +1,13 @@
 //! What clients see of a thread: the protocol's `Thread`, from memory or from the store.
 
-use std::sync::Arc;
-
 use agentd_engine::rollout::ThreadRecord;
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::{Thread, ThreadEnvironment, ThreadStatus};
 use agentd_protocol::turn::{Turn, TurnStatus};
-use agentd_store::ThreadRow;
+use agentd_store::{Store, ThreadRow};
 
 use super::handle::Snapshot;
-use super::registry::{Registry, blocking};
+use super::registry::blocking;
 use crate::rpc::PROTOCOL_VERSION;
 use crate::rpc::error::RpcError;
 
@@ -35,8 +33,8 @@ pub fn from_row(row: ThreadRow, status: ThreadStatus) -> Thread {
 ///
 /// # Errors
 /// The store cannot be read.
-pub async fn turns(threads: &Arc<Registry>, snapshot: Option<&Snapshot>, thread_id: &str) -> Result<Vec<Turn>, RpcError> {
-    let (store, id) = (threads.store().clone(), thread_id.to_owned());
+pub async fn turns(store: &Store, snapshot: Option<&Snapshot>, thread_id: &str) -> Result<Vec<Turn>, RpcError> {
+    let (store, id) = (store.clone(), thread_id.to_owned());
     let mut turns = blocking(move || store.turns(&id)).await?;
     if let Some(active) = snapshot.and_then(|s| s.active_turn.clone()) {
         match turns.iter_mut().find(|turn| turn.id == active.id) {

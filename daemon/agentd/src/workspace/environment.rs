@@ -30,7 +30,7 @@ pub fn shell() -> String {
 }
 
 fn local_date() -> (String, String) {
-    let now = jiff::Zoned::now();
+    let now = jiff::ZonedDateTime::now();
     let zone = now.time_zone().iana_name().unwrap_or("Etc/UTC").to_owned();
     (now.date().to_string(), zone)
 }

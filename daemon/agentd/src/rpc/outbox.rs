@@ -1,0 +1,163 @@
+//! The ordered, bounded queue between everybody who has something to say to a connection and its writer task.
+//!
+//! Sending never waits. When the queue is full, waiting deltas of one item are merged; if that does not help, the queue is
+//! closed, the connection ends, and the client resumes later. Nothing else is ever merged or dropped.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use super::outgoing::Outgoing;
+
+/// Bytes that may wait. One message larger than this still passes when nothing else waits.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Messages that may wait.
+const MAX_MESSAGES: usize = 65_536;
+/// Bytes that the writer takes at once.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// It waits for the writer.
+    Queued,
+    /// It did not fit; the queue is closed from now on.
+    Overflowed,
+    /// The queue was closed before.
+    Closed,
+}
+
+/// The queue.
+pub struct Outbox {
+    queue: Mutex<Queue>,
+    /// Wakes the writer.
+    filled: Notify,
+    limits: Limits,
+}
+
+#[derive(Clone, Copy)]
+struct Limits {
+    bytes: usize,
+    messages: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Outgoing>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::with_limits(MAX_BYTES, MAX_MESSAGES)
+    }
+}
+
+impl Outbox {
+    fn with_limits(bytes: usize, messages: usize) -> Self {
+        Self { queue: Mutex::default(), filled: Notify::new(), limits: Limits { bytes, messages } }
+    }
+
+    /// Puts a message at the end.
+    pub fn push(&self, message: Outgoing) -> Pushed {
+        let pushed = self.lock().push(message, self.limits);
+        if pushed != Pushed::Closed {
+            self.filled.notify_one();
+        }
+        pushed
+    }
+
+    /// Takes no more messages; what waits is still written.
+    pub fn finish(&self) {
+        self.lock().closed = true;
+        self.filled.notify_one();
+    }
+
+    /// The next messages to write, at least one, in order. `None`: closed, and all is written.
+    pub async fn next_batch(&self) -> Option<Vec<Bytes>> {
+        loop {
+            {
+                let mut queue = self.lock();
+                if !queue.waiting.is_empty() {
+                    return Some(queue.take_batch());
+                }
+                if queue.closed {
+                    return None;
+                }
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn push(&mut self, message: Outgoing, limits: Limits) -> Pushed {
+        if self.closed {
+            return Pushed::Closed;
+        }
+        if self.is_full(limits) {
+            self.merge_deltas();
+            // Without real room gained, merging would run for every message from now on.
+            if self.is_full(Limits { bytes: limits.bytes / 4 * 3, messages: limits.messages / 4 * 3 }) {
+                self.closed = true;
+                self.waiting.clear();
+                self.bytes = 0;
+                return Pushed::Overflowed;
+            }
+        }
+        self.bytes += message.bytes().len();
+        self.waiting.push_back(message);
+        Pushed::Queued
+    }
+
+    fn is_full(&self, limits: Limits) -> bool {
+        self.bytes >= limits.bytes || self.waiting.len() >= limits.messages
+    }
+
+    /// Concatenates waiting deltas of the same item into the first of them. An item's other events keep their place
+    /// after its deltas, because its last event comes after all of them.
+    fn merge_deltas(&mut self) {
+        let mut merged: Vec<Outgoing> = Vec::with_capacity(self.waiting.len());
+        let mut place_of: HashMap<(u8, String, String, u32), usize> = HashMap::new();
+        for message in self.waiting.drain(..) {
+            let key = message.delta_key().map(|(kind, thread, item, part)| (kind, thread.to_owned(), item.to_owned(), part));
+            let Some(key) = key else {
+                merged.push(message);
+                continue;
+            };
+            let earlier = place_of.get(&key).and_then(|&place| Some((place, merged.get(place)?.merged_with(&message)?)));
+            match earlier {
+                Some((place, joined)) => merged[place] = joined,
+                None => {
+                    place_of.insert(key, merged.len());
+                    merged.push(message);
+                }
+            }
+        }
+        self.bytes = merged.iter().map(|message| message.bytes().len()).sum();
+        self.waiting = merged.into();
+    }
+
+    fn take_batch(&mut self) -> Vec<Bytes> {
+        let mut batch = Vec::new();
+        let mut size = 0;
+        while size < BATCH_BYTES {
+            let Some(message) = self.waiting.pop_front() else { break };
+            size += message.bytes().len();
+            batch.push(message.bytes().clone());
+        }
+        self.bytes -= size;
+        batch
+    }
+}
+
+#[cfg(test)]
+#[path = "outbox_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+//! What a full outbox does.
+
+use agentd_protocol::notification::ServerNotification;
+use serde_json::Value;
+
+use super::*;
+
+fn delta(item: &str, text: &str) -> Outgoing {
+    let (thread_id, turn_id) = ("t".to_owned(), "u".to_owned());
+    let notification =
+        ServerNotification::AgentMessageDelta { thread_id, turn_id, item_id: item.to_owned(), delta: text.to_owned() };
+    Outgoing::notification(&notification, 7)
+}
+
+async fn drain(outbox: &Outbox) -> Vec<Value> {
+    outbox.finish();
+    let mut all = Vec::new();
+    while let Some(batch) = outbox.next_batch().await {
+        all.extend(batch.iter().map(|bytes| serde_json::from_slice(bytes).expect("JSON")));
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_notification_is_stamped_and_knows_its_method() {
+    let outbox = Outbox::default();
+    let message = delta("a", "x");
+    assert_eq!(message.method(), Some("item/agentMessage/delta"));
+    outbox.push(message);
+    let all = drain(&outbox).await;
+    assert_eq!(all[0]["emittedAtMs"], 7);
+    assert_eq!(all[0]["params"]["delta"], "x");
+}
+
+#[tokio::test]
+async fn with_room_nothing_is_merged() {
+    let outbox = Outbox::default();
+    outbox.push(delta("a", "1"));
+    outbox.push(delta("a", "2"));
+    assert_eq!(drain(&outbox).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_full_outbox_merges_deltas_per_item_and_keeps_everything_else() {
+    let outbox = Outbox::with_limits(usize::MAX, 8);
+    outbox.push(Outgoing::plain(r#"{"id":1}"#));
+    for n in 0..3 {
+        outbox.push(delta("a", &format!("a{n}")));
+        outbox.push(delta("b", &format!("b{n}")));
+    }
+    outbox.push(Outgoing::plain(r#"{"id":2}"#));
+    assert_eq!(outbox.push(Outgoing::plain(r#"{"id":3}"#)), Pushed::Queued);
+    let all = drain(&outbox).await;
+    let shown: Vec<String> =
+        all.iter().map(|m| m["params"]["delta"].as_str().map_or(m["id"].to_string(), str::to_owned)).collect();
+    assert_eq!(shown, ["1", "a0a1a2", "b0b1b2", "2", "3"]);
+}
+
+#[tokio::test]
+async fn an_outbox_that_stays_full_closes_for_good() {
+    let outbox = Outbox::with_limits(usize::MAX, 4);
+    for n in 0..4 {
+        assert_eq!(outbox.push(Outgoing::plain(format!(r#"{{"id":{n}}}"#))), Pushed::Queued);
+    }
+    assert_eq!(outbox.push(delta("a", "x")), Pushed::Overflowed);
+    assert_eq!(outbox.push(delta("a", "y")), Pushed::Closed);
+    assert!(drain(&outbox).await.is_empty());
+}
+
+#[tokio::test]
+async fn one_message_above_the_limit_passes_alone() {
+    let outbox = Outbox::with_limits(10, 100);
+    assert_eq!(outbox.push(Outgoing::plain(format!(r#""{}""#, "x".repeat(100)))), Pushed::Queued);
+    assert_eq!(outbox.push(Outgoing::plain("1")), Pushed::Overflowed);
+}
+
+#[test]
+fn merging_stops_at_the_longest_text_of_a_delta() {
+    let long = delta("a", &"x".repeat(40_000));
+    assert!(long.merged_with(&long).is_none());
+    assert!(delta("a", "x").merged_with(&long).is_some());
+}
