@@ -18,7 +18,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("agentd-tools", &["agentd-engine", "agentd-protocol", "agentd-sandbox"]),
     (
         "agentd",
-        &["agentd-engine", "agentd-model", "agentd-prompts", "agentd-protocol", "agentd-sandbox", "agentd-store", "agentd-tools"],
+        &[
+            "agentd-engine",
+            "agentd-model",
+            "agentd-prompts",
+            "agentd-protocol",
+            "agentd-sandbox",
+            "agentd-store",
+            "agentd-tools",
+        ],
     ),
     ("agentd-client", &["agentd-protocol"]),
     ("agentctl", &["agentd-client", "agentd-protocol"]),
@@ -27,10 +35,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that only one of ours may name directly.
-const ONLY: &[(&str, &str)] = &[("rusqlite", "agentd-store"), ("reqwest", "agentd-model"), ("landlock", "agentd-sandbox"), ("seccompiler", "agentd-sandbox")];
+const ONLY: &[(&str, &str)] = &[
+    ("rusqlite", "agentd-store"),
+    ("reqwest", "agentd-model"),
+    ("landlock", "agentd-sandbox"),
+    ("seccompiler", "agentd-sandbox"),
+];
 
 /// Crates that must not be anywhere in the engine's or the protocol's tree.
-const PURE: &[&str] = &["tokio", "reqwest", "rusqlite", "getrandom", "rand", "uuid", "jiff", "libc", "rustix"];
+const PURE: &[&str] = &[
+    "tokio",
+    "reqwest",
+    "rusqlite",
+    "getrandom",
+    "rand",
+    "uuid",
+    "jiff",
+    "libc",
+    "rustix",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
@@ -38,19 +61,37 @@ fn root() -> PathBuf {
 
 fn metadata() -> Value {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let out = Command::new(cargo).args(["metadata", "--format-version", "1", "--locked", "--offline"]).current_dir(root()).output().unwrap();
+    let out = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
 fn packages(metadata: &Value) -> Vec<&Value> {
-    let members: BTreeSet<&str> = metadata["workspace_members"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    metadata["packages"].as_array().unwrap().iter().filter(|p| members.contains(p["id"].as_str().unwrap())).collect()
+    let members: BTreeSet<&str> = metadata["workspace_members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|p| members.contains(p["id"].as_str().unwrap()))
+        .collect()
 }
 
 fn direct(package: &Value) -> Vec<&str> {
     let dependencies = package["dependencies"].as_array().unwrap();
-    dependencies.iter().filter(|d| d["kind"].as_str() != Some("dev")).filter_map(|d| d["name"].as_str()).collect()
+    dependencies
+        .iter()
+        .filter(|d| d["kind"].as_str() != Some("dev"))
+        .filter_map(|d| d["name"].as_str())
+        .collect()
 }
 
 #[test]
@@ -82,9 +123,23 @@ fn each_foreign_power_has_one_owner() {
 #[test]
 fn the_pure_crates_have_nothing_impure_in_their_trees() {
     let metadata = metadata();
-    let nodes: BTreeMap<&str, &Value> =
-        metadata["resolve"]["nodes"].as_array().unwrap().iter().map(|n| (n["id"].as_str().unwrap(), n)).collect();
-    let name_of = |id: &str| metadata["packages"].as_array().unwrap().iter().find(|p| p["id"] == id).unwrap()["name"].as_str().unwrap().to_owned();
+    let nodes: BTreeMap<&str, &Value> = metadata["resolve"]["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| (n["id"].as_str().unwrap(), n))
+        .collect();
+    let name_of = |id: &str| {
+        metadata["packages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|p| p["id"] == id)
+            .unwrap()["name"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     for package in packages(&metadata) {
         let name = package["name"].as_str().unwrap();
         if !["agentd-engine", "agentd-protocol", "agentd-prompts"].contains(&name) {
@@ -97,7 +152,12 @@ fn the_pure_crates_have_nothing_impure_in_their_trees() {
             }
             for dep in nodes[id]["deps"].as_array().unwrap() {
                 // `libc` and friends of build scripts and of features that are off for this crate do not count.
-                if dep["dep_kinds"].as_array().unwrap().iter().any(|k| k["kind"].is_null() && k["target"].is_null()) {
+                if dep["dep_kinds"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .any(|k| k["kind"].is_null() && k["target"].is_null())
+                {
                     todo.push(dep["pkg"].as_str().unwrap());
                 }
             }
@@ -130,12 +190,28 @@ fn only_the_sandbox_has_unsafe_code_and_the_engine_does_no_io() {
     for file in files {
         let shown = file.strip_prefix(root()).unwrap().display().to_string();
         let text = std::fs::read_to_string(&file).unwrap();
-        let code = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        let code = text
+            .lines()
+            .filter(|l| !l.trim_start().starts_with("//"))
+            .collect::<Vec<_>>()
+            .join("\n");
         if !shown.starts_with("daemon/sandbox/") {
-            assert!(!code.contains("unsafe {") && !code.contains("unsafe fn") && !code.contains("allow(unsafe_code)"), "{shown} has unsafe code");
+            assert!(
+                !code.contains("unsafe {") && !code.contains("unsafe fn") && !code.contains("allow(unsafe_code)"),
+                "{shown} has unsafe code"
+            );
         }
         if shown.starts_with("daemon/engine/src/") {
-            for word in ["std::fs", "std::net", "std::process", "std::thread", "std::env", "SystemTime", "Instant::now", "async fn"] {
+            for word in [
+                "std::fs",
+                "std::net",
+                "std::process",
+                "std::thread",
+                "std::env",
+                "SystemTime",
+                "Instant::now",
+                "async fn",
+            ] {
                 assert!(!code.contains(word), "{shown} uses {word}");
             }
         }
@@ -145,23 +221,52 @@ fn only_the_sandbox_has_unsafe_code_and_the_engine_does_no_io() {
 #[test]
 fn every_source_file_says_what_it_owns() {
     let mut files = Vec::new();
-    for part in ["protocol/src", "prompts/src", "daemon", "clients", "schema/src", "tests"] {
+    for part in [
+        "protocol/src",
+        "prompts/src",
+        "daemon",
+        "clients",
+        "schema/src",
+        "tests",
+    ] {
         sources(&root().join(part), &mut files);
     }
-    let silent: Vec<_> = files.iter().filter(|f| !std::fs::read_to_string(f).unwrap().trim_start().starts_with("//!")).collect();
+    let silent: Vec<_> = files
+        .iter()
+        .filter(|f| !std::fs::read_to_string(f).unwrap().trim_start().starts_with("//!"))
+        .collect();
     assert!(silent.is_empty(), "no opening `//!`: {silent:#?}");
 }
 
 #[test]
 fn the_top_level_holds_what_was_agreed_and_nothing_else() {
     let out = Command::new("git").args(["ls-files"]).current_dir(root()).output();
-    let Ok(out) = out else { return eprintln!("SKIPPED: no git here, cannot list the tree") };
-    let tops: BTreeSet<String> =
-        String::from_utf8_lossy(&out.stdout).lines().map(|l| l.split('/').next().unwrap().to_owned()).collect();
+    let Ok(out) = out else {
+        return eprintln!("SKIPPED: no git here, cannot list the tree");
+    };
+    let tops: BTreeSet<String> = String::from_utf8_lossy(&out.stdout)
+        .lines()
+        .map(|l| l.split('/').next().unwrap().to_owned())
+        .collect();
     let known = [
-        "ARCHITECTURE.md", "CONTRIBUTING.md", "Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "clients", "clippy.toml", "daemon", "prompts",
-        "protocol", "rustfmt.toml", "schema", "tests",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "Cargo.lock",
+        "Cargo.toml",
+        "LICENSE",
+        "README.md",
+        "clients",
+        "clippy.toml",
+        "daemon",
+        "prompts",
+        "protocol",
+        "rustfmt.toml",
+        "schema",
+        "tests",
     ];
-    let strange: Vec<_> = tops.iter().filter(|t| !t.starts_with('.') && !known.contains(&t.as_str())).collect();
+    let strange: Vec<_> = tops
+        .iter()
+        .filter(|t| !t.starts_with('.') && !known.contains(&t.as_str()))
+        .collect();
     assert!(strange.is_empty(), "not agreed: {strange:?}");
 }

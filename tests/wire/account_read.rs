@@ -10,7 +10,10 @@ fn a_configured_provider_needs_no_account() {
     let home = Home::new(&model);
     let mut client = home.session();
     let result = client.request("account/read", json!({"refreshToken": false}));
-    assert_eq!((&result["account"], &result["requiresOpenaiAuth"]), (&json!(null), &json!(false)));
+    assert_eq!(
+        (&result["account"], &result["requiresOpenaiAuth"]),
+        (&json!(null), &json!(false))
+    );
     client.finish();
 }
 
@@ -21,6 +24,9 @@ fn without_configuration_a_key_is_required() {
     std::fs::write(home.path().join("config.toml"), "").unwrap();
     let mut client = home.session();
     let result = client.request("account/read", json!({}));
-    assert_eq!((&result["account"], &result["requiresOpenaiAuth"]), (&json!(null), &json!(true)));
+    assert_eq!(
+        (&result["account"], &result["requiresOpenaiAuth"]),
+        (&json!(null), &json!(true))
+    );
     client.finish();
 }

@@ -10,20 +10,48 @@ use serde_json::{Value, json};
 
 /// Bad input, and the code and id of its error.
 fn bad() -> Vec<(Vec<u8>, i64, Value)> {
-    let deep = format!("{{\"id\":5,\"method\":\"thread/list\",\"params\":{}{}}}", "{\"a\":".repeat(5000), "1".to_owned() + &"}".repeat(5000));
+    let deep = format!(
+        "{{\"id\":5,\"method\":\"thread/list\",\"params\":{}{}}}",
+        "{\"a\":".repeat(5000),
+        "1".to_owned() + &"}".repeat(5000)
+    );
     vec![
         (b"not json".to_vec(), -32700, Value::Null),
         (br#"[{"id":1,"method":"thread/list"}]"#.to_vec(), -32600, Value::Null),
-        (br#"{"id":null,"method":"thread/list","params":{}}"#.to_vec(), -32600, Value::Null),
-        (br#"{"id":1.5,"method":"thread/list","params":{}}"#.to_vec(), -32600, Value::Null),
-        (br#"{"id":9223372036854775808,"method":"thread/list","params":{}}"#.to_vec(), -32600, Value::Null),
+        (
+            br#"{"id":null,"method":"thread/list","params":{}}"#.to_vec(),
+            -32600,
+            Value::Null,
+        ),
+        (
+            br#"{"id":1.5,"method":"thread/list","params":{}}"#.to_vec(),
+            -32600,
+            Value::Null,
+        ),
+        (
+            br#"{"id":9223372036854775808,"method":"thread/list","params":{}}"#.to_vec(),
+            -32600,
+            Value::Null,
+        ),
         (deep.into_bytes(), -32700, Value::Null),
         (b"42".to_vec(), -32600, Value::Null),
         (b"{}".to_vec(), -32600, Value::Null),
         (br#"{"id":7,"method":5}"#.to_vec(), -32600, json!(7)),
-        (br#"{"id":8,"method":"thread/list","params":{}} {"id":9}"#.to_vec(), -32700, Value::Null),
-        (b"{\"id\":10,\"method\":\"thread/list\",\"params\":{\"cursor\":\"\xff\"}}".to_vec(), -32700, Value::Null),
-        (br#"{"id":11,"method":"thread/list","params":[]}"#.to_vec(), -32602, json!(11)),
+        (
+            br#"{"id":8,"method":"thread/list","params":{}} {"id":9}"#.to_vec(),
+            -32700,
+            Value::Null,
+        ),
+        (
+            b"{\"id\":10,\"method\":\"thread/list\",\"params\":{\"cursor\":\"\xff\"}}".to_vec(),
+            -32700,
+            Value::Null,
+        ),
+        (
+            br#"{"id":11,"method":"thread/list","params":[]}"#.to_vec(),
+            -32602,
+            json!(11),
+        ),
     ]
 }
 
@@ -31,9 +59,15 @@ fn judge(answer: &str, code: i64, id: &Value, input: &[u8]) {
     let answer: Value = serde_json::from_str(answer).unwrap();
     let shown = String::from_utf8_lossy(&input[..input.len().min(60)]).into_owned();
     let accepted_codes = [code, -32700, -32600];
-    assert!(accepted_codes.contains(&answer["error"]["code"].as_i64().unwrap_or(0)), "{shown}: {answer}");
+    assert!(
+        accepted_codes.contains(&answer["error"]["code"].as_i64().unwrap_or(0)),
+        "{shown}: {answer}"
+    );
     assert!(answer["error"]["data"]["kind"].is_string(), "{shown}: {answer}");
-    assert!(answer["id"] == *id || answer["id"].is_null() || id.is_null(), "{shown}: {answer}");
+    assert!(
+        answer["id"] == *id || answer["id"].is_null() || id.is_null(),
+        "{shown}: {answer}"
+    );
 }
 
 fn exchange(mut write: impl FnMut(&[u8]), mut read: impl FnMut() -> String) {
@@ -45,7 +79,10 @@ fn exchange(mut write: impl FnMut(&[u8]), mut read: impl FnMut() -> String) {
     }
     write(br#"{"id":99,"method":"thread/list","params":{"searchTerm":"\ud83d"}}"#);
     let surrogate: Value = serde_json::from_str(&read()).unwrap();
-    assert!(surrogate.get("error").is_some(), "a lone surrogate is an error: {surrogate}");
+    assert!(
+        surrogate.get("error").is_some(),
+        "a lone surrogate is an error: {surrogate}"
+    );
     write(br#"{"id":100,"method":"thread/list","params":{}}"#);
     let good: Value = serde_json::from_str(&read()).unwrap();
     assert_eq!(good["id"], 100);
@@ -57,7 +94,10 @@ fn over_stdio() {
     let model = MockModel::replies(vec![]);
     let home = Home::new(&model);
     let mut daemon = home.spawn();
-    let (mut input, mut output) = (daemon.child.stdin.take().unwrap(), BufReader::new(daemon.child.stdout.take().unwrap()));
+    let (mut input, mut output) = (
+        daemon.child.stdin.take().unwrap(),
+        BufReader::new(daemon.child.stdout.take().unwrap()),
+    );
     exchange(
         |bytes| {
             input.write_all(bytes).unwrap();
@@ -73,7 +113,9 @@ fn over_stdio() {
 
 fn socket(home: &Home) -> UnixStream {
     let path = home.path().join("agentd.sock");
-    eventually("the socket is there", Duration::from_secs(5), || UnixStream::connect(&path).is_ok());
+    eventually("the socket is there", Duration::from_secs(5), || {
+        UnixStream::connect(&path).is_ok()
+    });
     let stream = UnixStream::connect(&path).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     stream
@@ -110,8 +152,14 @@ fn over_the_unix_socket_as_websocket() {
     while !head.ends_with("\r\n\r\n") {
         assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
     }
-    assert!(head.starts_with("HTTP/1.1 101") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-    exchange(|bytes| writer.write_all(&frame(bytes)).unwrap(), || read_frame(&mut reader));
+    assert!(
+        head.starts_with("HTTP/1.1 101") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
+        "{head}"
+    );
+    exchange(
+        |bytes| writer.write_all(&frame(bytes)).unwrap(),
+        || read_frame(&mut reader),
+    );
 }
 
 /// A masked text frame (mask of zeros).

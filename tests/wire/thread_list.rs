@@ -5,7 +5,12 @@ use agentd_tests::model::{self, MockModel};
 use serde_json::{Value, json};
 
 fn ids(page: &Value) -> Vec<String> {
-    page["data"].as_array().unwrap().iter().map(|t| t["id"].as_str().unwrap().to_owned()).collect()
+    page["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -26,7 +31,10 @@ fn newest_first_in_pages_without_gap_or_repeat() {
     assert!(all.contains(&fresh), "started is enough to be listed");
     let (mut walked, mut cursor) = (Vec::new(), Value::Null);
     loop {
-        let page = client.request("thread/list", json!({"limit": 2, "cursor": cursor, "sortKey": "created_at"}));
+        let page = client.request(
+            "thread/list",
+            json!({"limit": 2, "cursor": cursor, "sortKey": "created_at"}),
+        );
         walked.extend(ids(&page));
         cursor = page["nextCursor"].clone();
         if cursor.is_null() {
@@ -39,7 +47,10 @@ fn newest_first_in_pages_without_gap_or_repeat() {
     assert_eq!(ids(&found), [started[2].clone()]);
     assert_eq!(found["data"][0]["preview"], "message number 3");
     let elsewhere = client.request("thread/list", json!({"cwd": "/nowhere"}));
-    assert_eq!(elsewhere, json!({"data": [], "readStates": {}, "nextCursor": null, "backwardsCursor": null}));
+    assert_eq!(
+        elsewhere,
+        json!({"data": [], "readStates": {}, "nextCursor": null, "backwardsCursor": null})
+    );
     let error = client.refused("thread/list", json!({"cursor": "zzz"}));
     assert_eq!(error["message"], "invalid cursor: zzz");
     client.finish();

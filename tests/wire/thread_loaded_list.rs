@@ -9,7 +9,10 @@ fn lists_what_is_in_memory() {
     let model = MockModel::replies(vec![]);
     let home = Home::new(&model);
     let mut client = home.session();
-    assert_eq!(client.request("thread/loaded/list", json!({})), json!({"data": [], "nextCursor": null}));
+    assert_eq!(
+        client.request("thread/loaded/list", json!({})),
+        json!({"data": [], "nextCursor": null})
+    );
     let thread = client.start_thread(json!({}));
     assert_eq!(client.request("thread/loaded/list", json!({}))["data"], json!([thread]));
     client.finish();

@@ -19,13 +19,24 @@ fn reads_a_stored_thread_without_loading_it() {
     let stored = client.read(&thread);
     assert_eq!(stored["status"], json!({"type": "notLoaded"}));
     assert_eq!(stored["turns"], live["turns"]);
-    assert_eq!((stored["preview"].as_str(), stored["turns"][0]["itemsView"].as_str()), (Some("question"), Some("full")));
+    assert_eq!(
+        (stored["preview"].as_str(), stored["turns"][0]["itemsView"].as_str()),
+        (Some("question"), Some("full"))
+    );
     assert_eq!(client.request("thread/loaded/list", json!({}))["data"], json!([]));
     let bare = client.request("thread/read", json!({"threadId": thread}));
     assert_eq!(bare["thread"]["turns"], json!([]));
     let unknown = "01a22e9c-f374-7e53-8ff8-cbb4817c3c18";
-    assert_eq!(client.refused("thread/read", json!({"threadId": unknown}))["message"], format!("thread not loaded: {unknown}"));
-    assert!(client.refused("thread/read", json!({"threadId": "x"}))["message"].as_str().unwrap().starts_with("invalid thread id"));
+    assert_eq!(
+        client.refused("thread/read", json!({"threadId": unknown}))["message"],
+        format!("thread not loaded: {unknown}")
+    );
+    assert!(
+        client.refused("thread/read", json!({"threadId": "x"}))["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("invalid thread id")
+    );
     client.finish();
 }
 

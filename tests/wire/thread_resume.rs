@@ -12,14 +12,18 @@ fn a_restart_changes_nothing() {
     let home = Home::new(&model);
     std::fs::write(home.workspace().join("AGENTS.md"), "RULES").unwrap();
     let mut client = home.session();
-    let thread = client.start_thread(json!({"sandbox": "workspace-write", "approvalPolicy": "never", "developerInstructions": "DEV"}));
+    let thread = client
+        .start_thread(json!({"sandbox": "workspace-write", "approvalPolicy": "never", "developerInstructions": "DEV"}));
     client.run_turn(&thread, "one");
     let before = client.read(&thread);
     client.finish();
     let mut client = home.session();
     let resumed = client.resume(&thread);
     assert_eq!(resumed["thread"]["turns"], before["turns"]);
-    assert_eq!((resumed["approvalPolicy"].as_str(), resumed["cwd"].as_str()), (Some("never"), home.workspace().to_str()));
+    assert_eq!(
+        (resumed["approvalPolicy"].as_str(), resumed["cwd"].as_str()),
+        (Some("never"), home.workspace().to_str())
+    );
     assert_eq!(resumed["sandbox"]["type"], "workspaceWrite");
     assert_eq!(resumed["instructionSources"].as_array().unwrap().len(), 1);
     assert!(resumed["initialTurnsPage"].is_null());
@@ -38,7 +42,10 @@ fn overrides_stick_and_turns_can_be_left_out() {
     client.run_turn(&thread, "one");
     client.finish();
     let mut client = home.session();
-    let resumed = client.request("thread/resume", json!({"threadId": thread, "excludeTurns": true, "sandbox": "workspace-write"}));
+    let resumed = client.request(
+        "thread/resume",
+        json!({"threadId": thread, "excludeTurns": true, "sandbox": "workspace-write"}),
+    );
     assert_eq!(resumed["thread"]["turns"], json!([]));
     assert_eq!(resumed["sandbox"]["type"], "workspaceWrite");
     client.run_turn(&thread, "two");

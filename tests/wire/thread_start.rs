@@ -9,10 +9,22 @@ fn answers_with_the_thread_and_its_settings_then_announces_it() {
     let model = MockModel::replies(vec![]);
     let home = Home::new(&model);
     let mut client = home.session();
-    let result = client.request("thread/start", json!({"cwd": home.workspace(), "model": null, "unknownMember": 1}));
+    let result = client.request(
+        "thread/start",
+        json!({"cwd": home.workspace(), "model": null, "unknownMember": 1}),
+    );
     let thread = &result["thread"];
-    assert_eq!((thread["status"]["type"].as_str(), thread["turns"].as_array().map(Vec::len)), (Some("idle"), Some(0)));
-    assert_eq!((result["model"].as_str(), result["modelProvider"].as_str()), (Some("mock-model"), Some("mock")));
+    assert_eq!(
+        (
+            thread["status"]["type"].as_str(),
+            thread["turns"].as_array().map(Vec::len)
+        ),
+        (Some("idle"), Some(0))
+    );
+    assert_eq!(
+        (result["model"].as_str(), result["modelProvider"].as_str()),
+        (Some("mock-model"), Some("mock"))
+    );
     assert_eq!(result["approvalPolicy"], "on-request");
     assert_eq!(result["sandbox"]["type"], "readOnly");
     assert_eq!(thread["cwd"], home.workspace().display().to_string());
@@ -31,14 +43,29 @@ fn takes_overrides_and_refuses_what_does_not_exist() {
     let mut client = home.session();
     let thread = client.start_thread(json!({"sandbox": "workspace-write", "approvalPolicy": "never", "model": "other", "config": {"sandbox_workspace_write.network_access": true}}));
     let resumed = client.resume(&thread);
-    assert_eq!(resumed["sandbox"], json!({"type": "workspaceWrite", "writableRoots": [], "networkAccess": true, "excludeTmpdirEnvVar": false, "excludeSlashTmp": false}));
-    assert_eq!((resumed["approvalPolicy"].as_str(), resumed["model"].as_str()), (Some("never"), Some("other")));
+    assert_eq!(
+        resumed["sandbox"],
+        json!({"type": "workspaceWrite", "writableRoots": [], "networkAccess": true, "excludeTmpdirEnvVar": false, "excludeSlashTmp": false})
+    );
+    assert_eq!(
+        (resumed["approvalPolicy"].as_str(), resumed["model"].as_str()),
+        (Some("never"), Some("other"))
+    );
     let error = client.refused("thread/start", json!({"modelProvider": "nope"}));
-    assert!(error["message"].as_str().unwrap().contains("Model provider `nope` not found"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("Model provider `nope` not found"),
+        "{error}"
+    );
     let error = client.refused("thread/start", json!({"sandbox": "yolo"}));
     assert_eq!(error["code"], -32602);
     let error = client.refused("thread/start", json!({"config": {"approval_policy": 7}}));
-    assert!(error["message"].as_str().unwrap().contains("approval_policy"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("approval_policy"),
+        "{error}"
+    );
     client.finish();
 }
 
@@ -60,16 +87,37 @@ fn a_repository_configures_nothing() {
                 std::fs::write(ws.join(dir).join("config.toml"), &bait).unwrap();
             }
             std::fs::write(ws.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-            std::fs::write(ws.join(".git/config"), format!("[core]\n\tfsmonitor = touch {0}/ran\n\tsshCommand = touch {0}/ran\n", ws.display())).unwrap();
-            std::fs::write(ws.join(".mcp.json"), format!("{{\"mcpServers\":{{\"x\":{{\"command\":\"touch\",\"args\":[\"{}/ran\"]}}}}}}", ws.display())).unwrap();
+            std::fs::write(
+                ws.join(".git/config"),
+                format!(
+                    "[core]\n\tfsmonitor = touch {0}/ran\n\tsshCommand = touch {0}/ran\n",
+                    ws.display()
+                ),
+            )
+            .unwrap();
+            std::fs::write(
+                ws.join(".mcp.json"),
+                format!(
+                    "{{\"mcpServers\":{{\"x\":{{\"command\":\"touch\",\"args\":[\"{}/ran\"]}}}}}}",
+                    ws.display()
+                ),
+            )
+            .unwrap();
             let config = std::fs::read_to_string(home.path().join("config.toml")).unwrap();
             let mut client = home.session();
             let thread = client.start_thread(json!({"sandbox": sandbox, "approvalPolicy": policy}));
             let run = client.run_turn(&thread, "go");
             assert_eq!(run.answer(), "ok", "the user's own provider was asked");
             client.finish();
-            assert!(!ws.join("ran").exists(), "{sandbox} {policy}: something of the repository ran");
-            assert_eq!(std::fs::read_to_string(home.path().join("config.toml")).unwrap(), config, "{sandbox} {policy}: trust was written");
+            assert!(
+                !ws.join("ran").exists(),
+                "{sandbox} {policy}: something of the repository ran"
+            );
+            assert_eq!(
+                std::fs::read_to_string(home.path().join("config.toml")).unwrap(),
+                config,
+                "{sandbox} {policy}: trust was written"
+            );
         }
     }
 }

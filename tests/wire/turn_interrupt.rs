@@ -14,10 +14,19 @@ fn pids(text: &str) -> Vec<u32> {
 fn a_running_command_ends_with_its_whole_tree() {
     let cases = [
         ("plain", "echo $$ > pid; exec sleep 120"),
-        ("ignores TERM", "trap '' TERM; echo $$ > pid; while true; do sleep 1; done"),
-        ("three levels", "bash -c 'bash -c \"echo \\$\\$ >> pids; sleep 120\" & echo $$ >> pids; sleep 120' & echo $$ >> pids; while [ $(wc -l < pids) -lt 3 ]; do sleep 0.05; done; cp pids pid; wait"),
+        (
+            "ignores TERM",
+            "trap '' TERM; echo $$ > pid; while true; do sleep 1; done",
+        ),
+        (
+            "three levels",
+            "bash -c 'bash -c \"echo \\$\\$ >> pids; sleep 120\" & echo $$ >> pids; sleep 120' & echo $$ >> pids; while [ $(wc -l < pids) -lt 3 ]; do sleep 0.05; done; cp pids pid; wait",
+        ),
         ("setsid", "setsid bash -c 'echo $$ > pid; sleep 120' & wait"),
-        ("double fork", "(setsid bash -c 'trap \"\" TERM HUP; echo $$ > pid; sleep 120' &) ; sleep 120"),
+        (
+            "double fork",
+            "(setsid bash -c 'trap \"\" TERM HUP; echo $$ > pid; sleep 120' &) ; sleep 120",
+        ),
     ];
     for sandbox in ["workspace-write", "danger-full-access"] {
         for (name, cmd) in cases {
@@ -30,12 +39,24 @@ fn a_running_command_ends_with_its_whole_tree() {
             let begin = Instant::now();
             client.request("turn/interrupt", json!({"threadId": thread, "turnId": turn}));
             let run = client.finish_turn(&turn);
-            assert!(begin.elapsed() < Duration::from_millis(2500), "{name}: {:?}", begin.elapsed());
+            assert!(
+                begin.elapsed() < Duration::from_millis(2500),
+                "{name}: {:?}",
+                begin.elapsed()
+            );
             assert!(pids.iter().all(|pid| !is_alive(*pid)), "{sandbox} {name}: still alive");
-            assert_eq!((run.status(), run.completed("commandExecution")[0]["status"].as_str()), ("interrupted", Some("failed")), "{name}");
+            assert_eq!(
+                (run.status(), run.completed("commandExecution")[0]["status"].as_str()),
+                ("interrupted", Some("failed")),
+                "{name}"
+            );
             let run = client.run_turn(&thread, "next");
             assert_eq!(run.answer(), "next", "{name}");
-            let output = model.requests()[1].input().into_iter().find(|i| i["type"] == "function_call_output").unwrap();
+            let output = model.requests()[1]
+                .input()
+                .into_iter()
+                .find(|i| i["type"] == "function_call_output")
+                .unwrap();
             assert!(output["output"].as_str().unwrap().contains("aborted"), "{output}");
             assert!(String::from_utf8_lossy(&model.requests()[1].body).contains("<turn_aborted>"));
             model.assert_prefix();
@@ -65,7 +86,10 @@ fn a_streaming_message_is_completed_with_what_was_shown() {
     assert_eq!((run.status(), run.answer()), ("interrupted", "shown text"));
     assert!(run.turn["error"].is_null());
     client.run_turn(&thread, "next");
-    assert!(String::from_utf8_lossy(&model.requests()[1].body).contains("shown text"), "the model knows what the user saw");
+    assert!(
+        String::from_utf8_lossy(&model.requests()[1].body).contains("shown text"),
+        "the model knows what the user saw"
+    );
     model.assert_prefix();
     model.open("never before the end");
     client.finish();
@@ -74,14 +98,21 @@ fn a_streaming_message_is_completed_with_what_was_shown() {
 #[test]
 fn an_open_approval_is_withdrawn() {
     let model = MockModel::replies(vec![
-        model::call("c1", "exec_command", json!({"cmd": "touch f", "sandbox_permissions": "require_escalated"})),
+        model::call(
+            "c1",
+            "exec_command",
+            json!({"cmd": "touch f", "sandbox_permissions": "require_escalated"}),
+        ),
         model::message("m", "next"),
     ]);
     let home = Home::new(&model);
     let mut client = home.session();
     let thread = client.start_thread(json!({}));
     let turn = client.start_turn(&thread, "go");
-    let request = client.until("item/commandExecution/requestApproval", |_| true).pop().unwrap();
+    let request = client
+        .until("item/commandExecution/requestApproval", |_| true)
+        .pop()
+        .unwrap();
     client.request("turn/interrupt", json!({"threadId": thread, "turnId": turn}));
     let run = client.finish_turn(&turn);
     assert_eq!(run.of("serverRequest/resolved")[0]["requestId"], request["id"]);
@@ -112,10 +143,16 @@ fn wrong_states_have_the_words_that_clients_match() {
     let mut client = home.session();
     let thread = client.start_thread(json!({}));
     let error = client.refused("turn/interrupt", json!({"threadId": thread, "turnId": "nope"}));
-    assert_eq!((error["code"].as_i64(), error["message"].as_str()), (Some(-32600), Some("no active turn to interrupt")));
+    assert_eq!(
+        (error["code"].as_i64(), error["message"].as_str()),
+        (Some(-32600), Some("no active turn to interrupt"))
+    );
     let turn = client.start_turn(&thread, "go");
     let error = client.refused("turn/interrupt", json!({"threadId": thread, "turnId": "nope"}));
-    assert_eq!(error["message"], format!("expected active turn id nope but found {turn}"));
+    assert_eq!(
+        error["message"],
+        format!("expected active turn id nope but found {turn}")
+    );
     client.request("turn/interrupt", json!({"threadId": thread, "turnId": turn}));
     client.finish_turn(&turn);
     model.open("go");
@@ -126,20 +163,39 @@ fn wrong_states_have_the_words_that_clients_match() {
 fn parallel_commands_all_end_and_all_get_outputs() {
     let mut steps = model::call_steps("quick", "exec_command", &json!({"cmd": "echo quick"}));
     for n in 0..4 {
-        steps.extend(model::call_steps(&format!("slow{n}"), "exec_command", &json!({"cmd": format!("echo $$ > pid{n}; sleep 120")})));
+        steps.extend(model::call_steps(
+            &format!("slow{n}"),
+            "exec_command",
+            &json!({"cmd": format!("echo $$ > pid{n}; sleep 120")}),
+        ));
     }
     let model = MockModel::replies(vec![model::stream(steps), model::message("m", "next")]);
     let home = Home::new(&model);
     let mut client = home.session();
     let thread = client.start_thread(json!({"sandbox": "workspace-write"}));
     let turn = client.start_turn(&thread, "go");
-    let pids: Vec<u32> = (0..4).flat_map(|n| pids(&read_when_there(&home.workspace().join(format!("pid{n}"))))).collect();
+    let pids: Vec<u32> = (0..4)
+        .flat_map(|n| pids(&read_when_there(&home.workspace().join(format!("pid{n}")))))
+        .collect();
     client.until("item/completed", |p| p["item"]["id"] == "quick");
     client.request("turn/interrupt", json!({"threadId": thread, "turnId": turn}));
     client.finish_turn(&turn);
-    eventually("all are gone", Duration::from_millis(100), || pids.iter().all(|p| !is_alive(*p)));
-    assert_eq!(client.run_turn(&thread, "next").answer(), "next", "the strict server found every call paired");
-    let quick = model.requests()[1].input().into_iter().find(|i| i["type"] == "function_call_output" && i["call_id"] == "quick").unwrap();
-    assert!(quick["output"].as_str().unwrap().contains("quick\n"), "a result that was there is kept: {quick}");
+    eventually("all are gone", Duration::from_millis(100), || {
+        pids.iter().all(|p| !is_alive(*p))
+    });
+    assert_eq!(
+        client.run_turn(&thread, "next").answer(),
+        "next",
+        "the strict server found every call paired"
+    );
+    let quick = model.requests()[1]
+        .input()
+        .into_iter()
+        .find(|i| i["type"] == "function_call_output" && i["call_id"] == "quick")
+        .unwrap();
+    assert!(
+        quick["output"].as_str().unwrap().contains("quick\n"),
+        "a result that was there is kept: {quick}"
+    );
     client.finish();
 }

@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 
 #[test]
 fn a_text_turn_has_the_order_of_the_protocol() {
-    let model = MockModel::replies(vec![model::stream(model::message_steps("msg_1", &["Hello ", "there."], Duration::ZERO))]);
+    let model = MockModel::replies(vec![model::stream(model::message_steps(
+        "msg_1",
+        &["Hello ", "there."],
+        Duration::ZERO,
+    ))]);
     let home = Home::new(&model);
     let mut client = home.session();
     let thread = client.start_thread(json!({}));
@@ -31,14 +35,22 @@ fn a_text_turn_has_the_order_of_the_protocol() {
     );
     assert_eq!(run.status(), "completed");
     assert_eq!(run.answer(), "Hello there.");
-    assert_eq!(run.of("item/agentMessage/delta").len(), 2, "one delta, one notification");
+    assert_eq!(
+        run.of("item/agentMessage/delta").len(),
+        2,
+        "one delta, one notification"
+    );
     let statuses = run.of("thread/status/changed");
     assert_eq!(statuses[0]["status"], json!({"type": "active", "activeFlags": []}));
     assert_eq!(statuses[1]["status"], json!({"type": "idle"}));
     let usage = &run.of("thread/tokenUsage/updated")[0]["tokenUsage"];
     assert_eq!(usage["last"]["totalTokens"], 107);
     assert_eq!(usage["last"]["cachedInputTokens"], 40);
-    assert_eq!(run.turn["items"].as_array().unwrap().len(), 1, "the summary is the last agent message");
+    assert_eq!(
+        run.turn["items"].as_array().unwrap().len(),
+        1,
+        "the summary is the last agent message"
+    );
     assert_eq!(run.turn["itemsView"], "summary");
     client.finish();
 }
@@ -56,13 +68,31 @@ fn the_request_has_the_fields_of_the_responses_api() {
     let body = requests[0].json();
     assert_eq!(requests[0].path, "/v1/responses");
     assert_eq!(body["instructions"], "BASE TEXT");
-    for (key, value) in [("stream", json!(true)), ("store", json!(false)), ("tool_choice", json!("auto")), ("parallel_tool_calls", json!(true)), ("include", json!(["reasoning.encrypted_content"])), ("prompt_cache_key", json!(thread))] {
+    for (key, value) in [
+        ("stream", json!(true)),
+        ("store", json!(false)),
+        ("tool_choice", json!("auto")),
+        ("parallel_tool_calls", json!(true)),
+        ("include", json!(["reasoning.encrypted_content"])),
+        ("prompt_cache_key", json!(thread)),
+    ] {
         assert_eq!(body[key], value, "{key}");
     }
     assert!(body.get("previous_response_id").is_none());
-    let names: Vec<&str> = body["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["apply_patch", "exec_command", "update_plan"]);
-    assert!(body["tools"].as_array().unwrap().iter().all(|t| t["type"] == "function" && t["strict"] == false));
+    assert!(
+        body["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|t| t["type"] == "function" && t["strict"] == false)
+    );
     let input = requests[0].input();
     let roles: Vec<&str> = input.iter().map(|i| i["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["developer", "user", "user"]);
@@ -72,7 +102,11 @@ fn the_request_has_the_fields_of_the_responses_api() {
     assert!(part(&input[1], 0).starts_with("<user_instructions>") && part(&input[1], 0).contains("AGENTS TEXT"));
     assert!(part(&input[1], 1).starts_with("<environment_context>"));
     assert_eq!(part(&input[2], 0), "hello");
-    assert_eq!(requests[1].input().len(), input.len() + 2, "an unchanged second turn adds the answer and the new message only");
+    assert_eq!(
+        requests[1].input().len(),
+        input.len() + 2,
+        "an unchanged second turn adds the answer and the new message only"
+    );
     model.assert_prefix();
     client.finish();
 }
@@ -81,10 +115,16 @@ fn the_request_has_the_fields_of_the_responses_api() {
 fn reasoning_is_shown_and_sent_back_byte_for_byte() {
     let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"**Think** first"}],"encrypted_content":"gAAA\u003d==","odd_member": 1.0}"#;
     let mut steps = vec![
-        Step::Event(json!({"type": "response.output_item.added", "item": {"type": "reasoning", "id": "rs_1", "summary": []}})),
+        Step::Event(
+            json!({"type": "response.output_item.added", "item": {"type": "reasoning", "id": "rs_1", "summary": []}}),
+        ),
         Step::Event(json!({"type": "response.reasoning_summary_part.added", "item_id": "rs_1", "summary_index": 0})),
-        Step::Event(json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1", "summary_index": 0, "delta": "**Think**"})),
-        Step::Event(json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1", "summary_index": 0, "delta": " first"})),
+        Step::Event(
+            json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1", "summary_index": 0, "delta": "**Think**"}),
+        ),
+        Step::Event(
+            json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1", "summary_index": 0, "delta": " first"}),
+        ),
         Step::Raw(format!("data: {{\"type\":\"response.output_item.done\",\"item\":{reasoning}}}\n\n").into_bytes()),
     ];
     steps.extend(model::message_steps("msg_1", &["Done."], Duration::ZERO));
@@ -106,7 +146,10 @@ fn reasoning_is_shown_and_sent_back_byte_for_byte() {
 #[test]
 fn a_plan_becomes_a_notification() {
     let plan = json!({"explanation": "why", "plan": [{"step": "look", "status": "completed"}, {"step": "do", "status": "in_progress"}, {"step": "tell", "status": "pending"}]});
-    let model = MockModel::replies(vec![model::call("c1", "update_plan", plan), model::message("msg_1", "ok")]);
+    let model = MockModel::replies(vec![
+        model::call("c1", "update_plan", plan),
+        model::message("msg_1", "ok"),
+    ]);
     let home = Home::new(&model);
     let mut client = home.session();
     let thread = client.start_thread(json!({}));
@@ -116,7 +159,10 @@ fn a_plan_becomes_a_notification() {
     let statuses: Vec<&Value> = plan["plan"].as_array().unwrap().iter().map(|s| &s["status"]).collect();
     assert_eq!(statuses, ["completed", "inProgress", "pending"]);
     let output = model.requests()[1].input().pop().unwrap();
-    assert_eq!((output["type"].as_str(), output["call_id"].as_str()), (Some("function_call_output"), Some("c1")));
+    assert_eq!(
+        (output["type"].as_str(), output["call_id"].as_str()),
+        (Some("function_call_output"), Some("c1"))
+    );
     client.finish();
 }
 
@@ -130,16 +176,30 @@ fn settings_are_sticky_and_only_differences_are_appended() {
     let other = home.workspace().join("sub");
     std::fs::create_dir(&other).unwrap();
     let params = json!({"threadId": thread, "input": [{"type": "text", "text": "two"}], "cwd": other, "approvalPolicy": "never"});
-    let turn = client.request("turn/start", params)["turn"]["id"].as_str().unwrap().to_owned();
+    let turn = client.request("turn/start", params)["turn"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let run = client.finish_turn(&turn);
-    assert_eq!(run.of("thread/settings/updated")[0]["threadSettings"]["approvalPolicy"], "never");
+    assert_eq!(
+        run.of("thread/settings/updated")[0]["threadSettings"]["approvalPolicy"],
+        "never"
+    );
     client.run_turn(&thread, "three");
     model.assert_prefix();
     let requests = model.requests();
     let second: Vec<Value> = requests[1].input().split_off(requests[0].input().len() + 1);
     let roles: Vec<&str> = second.iter().map(|i| i["role"].as_str().unwrap()).collect();
-    assert_eq!(roles, ["developer", "user", "user"], "changed permissions, changed environment, the message");
-    assert_eq!(requests[2].input().len(), requests[1].input().len() + 2, "nothing is said twice");
+    assert_eq!(
+        roles,
+        ["developer", "user", "user"],
+        "changed permissions, changed environment, the message"
+    );
+    assert_eq!(
+        requests[2].input().len(),
+        requests[1].input().len() + 2,
+        "nothing is said twice"
+    );
     client.finish();
 }
 
@@ -173,15 +233,27 @@ fn bad_params_are_named() {
     let home = Home::new(&model);
     let mut client = home.session();
     let error = client.refused("turn/start", json!({"threadId": "x"}));
-    assert_eq!((error["code"].as_i64(), error["data"]["kind"].as_str()), (Some(-32602), Some("invalidParams")));
-    assert!(error["message"].as_str().unwrap().contains("missing field `input`"), "{error}");
+    assert_eq!(
+        (error["code"].as_i64(), error["data"]["kind"].as_str()),
+        (Some(-32602), Some("invalidParams"))
+    );
+    assert!(
+        error["message"].as_str().unwrap().contains("missing field `input`"),
+        "{error}"
+    );
     let error = client.refused("turn/start", json!({"threadId": "nope", "input": []}));
-    assert!(error["message"].as_str().unwrap().starts_with("invalid thread id"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().starts_with("invalid thread id"),
+        "{error}"
+    );
     let unknown = "01a22e9c-f374-7e53-8ff8-cbb4817c3c18";
     let error = client.refused("turn/start", json!({"threadId": unknown, "input": []}));
     assert_eq!(error["message"], format!("thread not found: {unknown}"));
     let error = client.refused("no/such", json!({}));
-    assert_eq!((error["code"].as_i64(), error["data"]["kind"].as_str()), (Some(-32601), Some("methodNotFound")));
+    assert_eq!(
+        (error["code"].as_i64(), error["data"]["kind"].as_str()),
+        (Some(-32601), Some("methodNotFound"))
+    );
     client.finish();
 }
 
@@ -191,12 +263,19 @@ fn an_output_schema_is_asked_for_in_its_turn_only() {
     let home = Home::new(&model);
     let mut client = home.session();
     let thread = client.start_thread(json!({}));
-    let params = json!({"threadId": thread, "input": [{"type": "text", "text": "x"}], "outputSchema": {"type": "object"}});
-    let turn = client.request("turn/start", params)["turn"]["id"].as_str().unwrap().to_owned();
+    let params =
+        json!({"threadId": thread, "input": [{"type": "text", "text": "x"}], "outputSchema": {"type": "object"}});
+    let turn = client.request("turn/start", params)["turn"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     client.finish_turn(&turn);
     client.run_turn(&thread, "y");
     let requests = model.requests();
-    assert_eq!(requests[0].json()["text"]["format"]["schema"], json!({"type": "object"}));
+    assert_eq!(
+        requests[0].json()["text"]["format"]["schema"],
+        json!({"type": "object"})
+    );
     assert!(requests[1].json().pointer("/text/format").is_none());
     client.finish();
 }

@@ -9,7 +9,11 @@ use agentd_tests::session::{Session, TurnRun};
 use serde_json::{Value, json};
 
 fn escalated(call: &str, cmd: &str) -> Reply {
-    model::call(call, "exec_command", json!({"cmd": cmd, "sandbox_permissions": "require_escalated", "justification": "Need it?"}))
+    model::call(
+        call,
+        "exec_command",
+        json!({"cmd": cmd, "sandbox_permissions": "require_escalated", "justification": "Need it?"}),
+    )
 }
 
 /// Counts questions and answers each with `decision`.
@@ -24,14 +28,28 @@ fn answering(client: &mut Session, decision: Value) -> Rc<Cell<u32>> {
 }
 
 fn statuses(run: &TurnRun) -> Vec<&str> {
-    run.completed("commandExecution").iter().map(|i| i["status"].as_str().unwrap()).collect()
+    run.completed("commandExecution")
+        .iter()
+        .map(|i| i["status"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
 fn accept_runs_the_command_outside_the_sandbox() {
     let model = MockModel::start(|n, body| {
-        let path = body["input"].as_array().unwrap().iter().filter_map(|i| i["content"][0]["text"].as_str()).find(|t| t.starts_with('/')).unwrap().to_owned();
-        if n == 0 { escalated("c1", &format!("echo x > {path}")) } else { model::message("m", "done") }
+        let path = body["input"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|i| i["content"][0]["text"].as_str())
+            .find(|t| t.starts_with('/'))
+            .unwrap()
+            .to_owned();
+        if n == 0 {
+            escalated("c1", &format!("echo x > {path}"))
+        } else {
+            model::message("m", "done")
+        }
     });
     let home = Home::new(&model);
     let mut client = home.session();
@@ -54,9 +72,23 @@ fn accept_runs_the_command_outside_the_sandbox() {
         ]
     );
     let request = run.of("item/commandExecution/requestApproval")[0];
-    assert_eq!((request["itemId"].as_str(), request["reason"].as_str(), request["threadId"].as_str()), (Some("c1"), Some("Need it?"), Some(thread.as_str())));
-    assert!(request["availableDecisions"].as_array().is_some_and(|d| d.contains(&json!("accept")) && d.contains(&json!("cancel"))));
-    assert_eq!(run.of("thread/status/changed")[1]["status"]["activeFlags"], json!(["waitingOnApproval"]));
+    assert_eq!(
+        (
+            request["itemId"].as_str(),
+            request["reason"].as_str(),
+            request["threadId"].as_str()
+        ),
+        (Some("c1"), Some("Need it?"), Some(thread.as_str()))
+    );
+    assert!(
+        request["availableDecisions"]
+            .as_array()
+            .is_some_and(|d| d.contains(&json!("accept")) && d.contains(&json!("cancel")))
+    );
+    assert_eq!(
+        run.of("thread/status/changed")[1]["status"]["activeFlags"],
+        json!(["waitingOnApproval"])
+    );
     client.finish();
 }
 
@@ -69,7 +101,12 @@ fn decline_is_told_to_the_model_and_the_turn_goes_on() {
     answering(&mut client, json!({"decision": "decline"}));
     let run = client.run_turn(&thread, "go");
     assert_eq!((statuses(&run), run.status()), (vec!["declined"], "completed"));
-    assert!(model.requests()[1].input().pop().unwrap()["output"].as_str().unwrap().contains("reject"));
+    assert!(
+        model.requests()[1].input().pop().unwrap()["output"]
+            .as_str()
+            .unwrap()
+            .contains("reject")
+    );
     assert!(!home.workspace().join("f").exists());
     client.finish();
 }
@@ -91,7 +128,12 @@ fn cancel_ends_the_turn_without_another_request() {
 
 #[test]
 fn accept_for_session_asks_once_for_the_same_command() {
-    let model = MockModel::replies(vec![escalated("c1", "echo a"), escalated("c2", "echo a"), escalated("c3", "echo b"), model::message("m", "done")]);
+    let model = MockModel::replies(vec![
+        escalated("c1", "echo a"),
+        escalated("c2", "echo a"),
+        escalated("c3", "echo b"),
+        model::message("m", "done"),
+    ]);
     let home = Home::new(&model);
     let mut client = home.session();
     let thread = client.start_thread(json!({}));
@@ -105,7 +147,11 @@ fn accept_for_session_asks_once_for_the_same_command() {
 #[test]
 fn untrusted_asks_for_every_command_and_patch() {
     let patch = "*** Begin Patch\n*** Add File: f.txt\n+x\n*** End Patch\n";
-    let model = MockModel::replies(vec![model::exec("c1", "ls"), model::patch("p1", patch), model::message("m", "done")]);
+    let model = MockModel::replies(vec![
+        model::exec("c1", "ls"),
+        model::patch("p1", patch),
+        model::message("m", "done"),
+    ]);
     let home = Home::new(&model);
     let mut client = home.session();
     let thread = client.start_thread(json!({"approvalPolicy": "untrusted", "sandbox": "workspace-write"}));
@@ -125,7 +171,13 @@ fn never_refuses_what_would_have_to_be_asked() {
     let asked = answering(&mut client, json!({"decision": "accept"}));
     let run = client.run_turn(&thread, "go");
     assert_eq!((asked.get(), run.completed("commandExecution").len()), (0, 0));
-    assert!(model.requests()[1].input().pop().unwrap()["output"].as_str().unwrap().to_lowercase().contains("never"));
+    assert!(
+        model.requests()[1].input().pop().unwrap()["output"]
+            .as_str()
+            .unwrap()
+            .to_lowercase()
+            .contains("never")
+    );
     client.finish();
 }
 

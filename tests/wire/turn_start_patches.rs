@@ -5,7 +5,10 @@ use agentd_tests::model::{self, MockModel};
 use serde_json::json;
 
 fn output(model: &MockModel) -> String {
-    model.requests()[1].input().pop().unwrap()["output"].as_str().unwrap().to_owned()
+    model.requests()[1].input().pop().unwrap()["output"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -21,21 +24,39 @@ fn a_patch_changes_files_and_shows_its_diff() {
     let thread = client.start_thread(json!({"sandbox": "workspace-write"}));
     let run = client.run_turn(&thread, "go");
     let item = run.completed("fileChange")[0];
-    assert_eq!((item["id"].as_str(), item["status"].as_str()), (Some("p1"), Some("completed")), "{}", output(&model));
+    assert_eq!(
+        (item["id"].as_str(), item["status"].as_str()),
+        (Some("p1"), Some("completed")),
+        "{}",
+        output(&model)
+    );
     let changes = item["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 4);
-    assert_eq!(changes[0], json!({"path": ws.join("a.txt"), "kind": {"type": "update", "move_path": null}, "diff": "@@ -1 +1 @@\n-one\n+two\n"}));
-    assert_eq!(changes[1], json!({"path": ws.join("new/b.txt"), "kind": {"type": "add"}, "diff": "hello\nworld\n"}));
+    assert_eq!(
+        changes[0],
+        json!({"path": ws.join("a.txt"), "kind": {"type": "update", "move_path": null}, "diff": "@@ -1 +1 @@\n-one\n+two\n"})
+    );
+    assert_eq!(
+        changes[1],
+        json!({"path": ws.join("new/b.txt"), "kind": {"type": "add"}, "diff": "hello\nworld\n"})
+    );
     assert_eq!(changes[3]["kind"]["move_path"], json!(ws.join("moved/new.txt")));
     let read = |name: &str| std::fs::read_to_string(ws.join(name)).ok();
     assert_eq!(read("a.txt").as_deref(), Some("two\n"));
     assert_eq!(read("new/b.txt").as_deref(), Some("hello\nworld\n"));
-    assert_eq!((read("gone.txt"), read("old.txt"), read("moved/new.txt").as_deref()), (None, None, Some("y\n")));
+    assert_eq!(
+        (read("gone.txt"), read("old.txt"), read("moved/new.txt").as_deref()),
+        (None, None, Some("y\n"))
+    );
     let diffs = run.of("turn/diff/updated");
     assert_eq!(diffs.len(), 1, "once per change");
     let diff = diffs[0]["diff"].as_str().unwrap();
     assert!(diff.starts_with("diff --git a/a.txt b/a.txt\nindex 5626abf0f72e58d7a153368ba57db4c673c0e171..f719efd430d52bcfc8566a43b2eb655688d38871"), "{diff}");
-    assert!(output(&model).contains("Success. Updated the following files:"), "{}", output(&model));
+    assert!(
+        output(&model).contains("Success. Updated the following files:"),
+        "{}",
+        output(&model)
+    );
     client.finish();
 }
 
@@ -56,7 +77,12 @@ fn bytes_outside_the_hunk_never_change() {
         let mut client = home.session();
         let thread = client.start_thread(json!({"sandbox": "workspace-write"}));
         client.run_turn(&thread, "go");
-        assert_eq!(std::fs::read(home.workspace().join("f.txt")).unwrap(), after, "{hunk}: {}", output(&model));
+        assert_eq!(
+            std::fs::read(home.workspace().join("f.txt")).unwrap(),
+            after,
+            "{hunk}: {}",
+            output(&model)
+        );
         client.finish();
     }
 }
@@ -94,10 +120,28 @@ fn an_added_file_never_replaces_one() {
 
 #[test]
 fn a_patch_that_leaves_the_workspace_needs_an_approval() {
-    for (policy, decision, applied) in [("on-request", "accept", true), ("on-request", "decline", false), ("never", "", false)] {
+    for (policy, decision, applied) in [
+        ("on-request", "accept", true),
+        ("on-request", "decline", false),
+        ("never", "", false),
+    ] {
         let model = MockModel::start(|n, body| {
-            let path = body["input"].as_array().unwrap().iter().filter_map(|i| i["content"][0]["text"].as_str()).find(|t| t.starts_with('/')).unwrap().to_owned();
-            if n == 0 { model::patch("p1", &format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n")) } else { model::message("m", "done") }
+            let path = body["input"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter_map(|i| i["content"][0]["text"].as_str())
+                .find(|t| t.starts_with('/'))
+                .unwrap()
+                .to_owned();
+            if n == 0 {
+                model::patch(
+                    "p1",
+                    &format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"),
+                )
+            } else {
+                model::message("m", "done")
+            }
         });
         let home = Home::new(&model);
         let mut client = home.session();
