@@ -5,7 +5,7 @@
 
 mod deltas;
 
-use crate::item::{ThreadItem};
+use crate::item::ThreadItem;
 use crate::notification::{PlanStep, ServerNotification};
 use crate::settings::ThreadSettings;
 use crate::thread::Thread;

@@ -32,15 +32,16 @@ fn a_patch_changes_files_and_shows_its_diff() {
     );
     let changes = item["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 4);
+    let change = |name: &str| changes.iter().find(|c| c["path"] == json!(ws.join(name))).unwrap().clone();
     assert_eq!(
-        changes[0],
+        change("a.txt"),
         json!({"path": ws.join("a.txt"), "kind": {"type": "update", "move_path": null}, "diff": "@@ -1 +1 @@\n-one\n+two\n"})
     );
     assert_eq!(
-        changes[1],
+        change("new/b.txt"),
         json!({"path": ws.join("new/b.txt"), "kind": {"type": "add"}, "diff": "hello\nworld\n"})
     );
-    assert_eq!(changes[3]["kind"]["move_path"], json!(ws.join("moved/new.txt")));
+    assert_eq!(change("old.txt")["kind"]["move_path"], json!(ws.join("moved/new.txt")));
     let read = |name: &str| std::fs::read_to_string(ws.join(name)).ok();
     assert_eq!(read("a.txt").as_deref(), Some("two\n"));
     assert_eq!(read("new/b.txt").as_deref(), Some("hello\nworld\n"));

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentd_engine::rollout::{RolloutLine, ThreadRecord};
+use agentd_engine::rollout::ThreadRecord;
 use agentd_engine::{Engine, Now};
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::ThreadStatus;
+use agentd_store::StoreError;
 use tokio::sync::OnceCell;
 use tokio_util::task::TaskTracker;
 
@@ -162,8 +163,12 @@ impl Registry {
     /// Rebuilds a thread's engine from its rollout; stores the repairs that a crash made necessary.
     async fn read_engine(&self, thread_id: &str) -> Result<Engine, RpcError> {
         let (store, id) = (self.deps.store.clone(), thread_id.to_owned());
-        let lines = blocking(move || store.rollout(&id)).await?;
-        if !matches!(lines.first(), Some(RolloutLine::ThreadStarted(_))) {
+        let lines = blocking(move || match store.rollout(&id) {
+            Err(StoreError::UnknownThread(_)) => Ok(Vec::new()),
+            read => read,
+        });
+        let lines = lines.await?;
+        if lines.is_empty() {
             return Err(RpcError::no_rollout(thread_id));
         }
         let mut ids = || uuid::Uuid::now_v7().to_string();
