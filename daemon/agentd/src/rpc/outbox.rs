@@ -122,27 +122,30 @@ impl Queue {
     }
 
     /// Concatenates waiting deltas of the same item into the first of them. An item's other events keep their place
-    /// after its deltas, because its last event comes after all of them.
+    /// after its deltas, because its last event comes after all of them. A response may hold a snapshot of the item, so no
+    /// delta moves across one.
     fn merge_deltas(&mut self) {
-        let mut merged: Vec<Outgoing> = Vec::with_capacity(self.waiting.len());
-        let mut place_of: HashMap<(u8, String, String, u32), usize> = HashMap::new();
+        let mut piles: Vec<Pile> = Vec::with_capacity(self.waiting.len());
+        let mut open: HashMap<(u8, String, String, u32), usize> = HashMap::new();
         for message in self.waiting.drain(..) {
             let key = message.delta_key().map(|(kind, thread, item, part)| (kind, thread.to_owned(), item.to_owned(), part));
             let Some(key) = key else {
-                merged.push(message);
+                if message.method().is_none() {
+                    open.clear();
+                }
+                piles.push(Pile::of(message));
                 continue;
             };
-            let earlier = place_of.get(&key).and_then(|&place| Some((place, merged.get(place)?.merged_with(&message)?)));
-            match earlier {
-                Some((place, joined)) => merged[place] = joined,
+            match open.get(&key).and_then(|&place| piles.get_mut(place)).filter(|pile| pile.has_room_for(&message)) {
+                Some(pile) => pile.add(message),
                 None => {
-                    place_of.insert(key, merged.len());
-                    merged.push(message);
+                    open.insert(key, piles.len());
+                    piles.push(Pile::of(message));
                 }
             }
         }
-        self.bytes = merged.iter().map(|message| message.bytes().len()).sum();
-        self.waiting = merged.into();
+        self.waiting = piles.into_iter().flat_map(Pile::into_messages).collect();
+        self.bytes = self.waiting.iter().map(|message| message.bytes().len()).sum();
     }
 
     fn take_batch(&mut self) -> Vec<Bytes> {
@@ -155,6 +158,34 @@ impl Queue {
         }
         self.bytes -= size;
         batch
+    }
+}
+
+/// Deltas that become one message, serialised once; or one other message.
+struct Pile {
+    messages: Vec<Outgoing>,
+    text: usize,
+}
+
+impl Pile {
+    fn of(message: Outgoing) -> Self {
+        Self { text: message.text_len(), messages: vec![message] }
+    }
+
+    fn has_room_for(&self, delta: &Outgoing) -> bool {
+        self.text + delta.text_len() <= delta.text_limit()
+    }
+
+    fn add(&mut self, delta: Outgoing) {
+        self.text += delta.text_len();
+        self.messages.push(delta);
+    }
+
+    fn into_messages(self) -> Vec<Outgoing> {
+        if self.messages.len() < 2 {
+            return self.messages;
+        }
+        Outgoing::joined(&self.messages).map_or(self.messages, |joined| vec![joined])
     }
 }
 

@@ -74,9 +74,28 @@ async fn one_message_above_the_limit_passes_alone() {
     assert_eq!(outbox.push(Outgoing::plain("1")), Pushed::Overflowed);
 }
 
-#[test]
-fn merging_stops_at_the_longest_text_of_a_delta() {
-    let long = delta("a", &"x".repeat(40_000));
-    assert!(long.merged_with(&long).is_none());
-    assert!(delta("a", "x").merged_with(&long).is_some());
+#[tokio::test]
+async fn merging_stops_at_the_longest_text_of_a_delta() {
+    let outbox = Outbox::with_limits(usize::MAX, 4);
+    for text in ["1", &"x".repeat(40_000), &"y".repeat(40_000), "2"] {
+        outbox.push(delta("a", text));
+    }
+    outbox.push(delta("b", "3"));
+    let all = drain(&outbox).await;
+    let lengths: Vec<usize> = all.iter().map(|m| m["params"]["delta"].as_str().expect("delta").len()).collect();
+    assert_eq!(lengths, [40_001, 40_001, 1]);
+}
+
+/// The response to a second `thread/resume` holds the text so far: what came after it must stay after it.
+#[tokio::test]
+async fn no_delta_moves_across_a_response() {
+    let outbox = Outbox::with_limits(usize::MAX, 8);
+    ["1", "2", "3"].map(|text| outbox.push(delta("a", text)));
+    outbox.push(Outgoing::plain(r#"{"id":1}"#));
+    ["4", "5", "6", "7"].map(|text| outbox.push(delta("a", text)));
+    outbox.push(Outgoing::plain(r#"{"id":2}"#));
+    let all = drain(&outbox).await;
+    let shown: Vec<String> =
+        all.iter().map(|m| m["params"]["delta"].as_str().map_or(m["id"].to_string(), str::to_owned)).collect();
+    assert_eq!(shown, ["123", "1", "4567", "2"]);
 }

@@ -75,15 +75,23 @@ impl Outgoing {
         delta_key(&self.delta.as_ref()?.notification)
     }
 
-    /// This delta with the text of a later one of the same key at its end. `None`: the text would get too long.
-    pub fn merged_with(&self, later: &Self) -> Option<Self> {
-        let (first, second) = (self.delta.as_ref()?, later.delta.as_ref()?);
-        let (text, more) = (delta_text(&first.notification)?, delta_text(&second.notification)?);
-        if text.len() + more.len() > merged_limit(&first.notification) {
-            return None;
-        }
-        let joined = with_text(first.notification.clone(), format!("{text}{more}"));
-        Some(Self::notification(&joined, second.emitted_at_ms))
+    /// Length of a delta's text.
+    pub fn text_len(&self) -> usize {
+        self.delta.as_ref().and_then(|delta| delta_text(&delta.notification)).map_or(0, str::len)
+    }
+
+    /// How long the text of a delta of this kind may become by merging.
+    pub fn text_limit(&self) -> usize {
+        self.delta.as_ref().map_or(0, |delta| merged_limit(&delta.notification))
+    }
+
+    /// The first delta with the texts of all, stamped like the last. They must have the same key. `None` if one is no delta.
+    pub fn joined(deltas: &[Self]) -> Option<Self> {
+        let parts: Option<Vec<&Delta>> = deltas.iter().map(|message| message.delta.as_deref()).collect();
+        let parts = parts?;
+        let (first, last) = (parts.first()?, parts.last()?);
+        let text = parts.iter().filter_map(|delta| delta_text(&delta.notification)).collect();
+        Some(Self::notification(&with_text(first.notification.clone(), text), last.emitted_at_ms))
     }
 }
 
