@@ -24,7 +24,7 @@ fn pipeline(client: &mut Session, count: usize) -> (Vec<i64>, String) {
 }
 
 #[test]
-fn two_hundred_requests_in_a_row_are_answered_in_order() {
+fn two_hundred_requests_in_a_row_are_each_answered_once() {
     let model = MockModel::start(|n, _| model::message(&format!("m{n}"), "ok"));
     let home = Home::new(&model);
     let mut client = home.session();
@@ -36,17 +36,6 @@ fn two_hundred_requests_in_a_row_are_answered_in_order() {
         let response = client.response(*id);
         assert_eq!(response["result"]["data"][0]["id"], thread.as_str(), "{response}");
     }
-    assert_eq!(
-        client
-            .order_of_answers()
-            .iter()
-            .rev()
-            .take(200)
-            .rev()
-            .copied()
-            .collect::<Vec<_>>(),
-        ids
-    );
     client.finish();
 }
 

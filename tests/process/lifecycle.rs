@@ -117,7 +117,7 @@ fn of_twenty_starts_one_serves() {
         .map(|_| {
             let mut command = home.command("agentd");
             command
-                .args(["--listen", "unix://"])
+                .args(["app-server", "--listen", "unix://"])
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped());
@@ -268,7 +268,7 @@ fn a_database_from_the_future_is_refused_and_left_alone() {
     assert!(!status.success());
     let words = home.stderr();
     assert!(
-        words.contains("999") && words.contains("newer") && !words.contains("panicked"),
+        words.contains("999") && words.contains("update agentd") && !words.contains("panicked"),
         "{words}"
     );
     assert!(std::fs::read(&path).unwrap() == before, "the database was changed");

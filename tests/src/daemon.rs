@@ -91,7 +91,7 @@ impl Home {
     pub fn spawn_listening(&self) -> Daemon {
         let mut command = self.command("agentd");
         command
-            .args(["--listen", "unix://"])
+            .args(["app-server", "--listen", "unix://"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(self.log());

@@ -99,8 +99,6 @@ pub struct Session {
     queue: VecDeque<Value>,
     responses: HashMap<i64, Value>,
     answered: HashMap<i64, u32>,
-    /// Ids of responses in the order they came.
-    order: Vec<i64>,
     next_id: i64,
     views: HashMap<String, ThreadView>,
     open_items: Vec<(String, String)>,
@@ -144,7 +142,6 @@ impl Session {
             queue: VecDeque::new(),
             responses: HashMap::new(),
             answered: HashMap::new(),
-            order: Vec::new(),
             next_id: 0,
             views: HashMap::new(),
             open_items: Vec::new(),
@@ -183,11 +180,6 @@ impl Session {
         self.next_id += 1;
         self.answered.insert(self.next_id, 0);
         self.next_id
-    }
-
-    /// Ids of all responses so far, in the order they came.
-    pub fn order_of_answers(&self) -> &[i64] {
-        &self.order
     }
 
     /// Reads the error response to something whose id could not be known.
@@ -447,7 +439,6 @@ impl Session {
         match message.get("method") {
             None => {
                 let id = message["id"].as_i64().unwrap_or(NO_ID);
-                self.order.push(id);
                 let count = self.answered.entry(id).or_insert(0);
                 *count += 1;
                 assert_eq!(*count, 1, "second response to {id}: {message}");

@@ -32,7 +32,13 @@ fn a_patch_changes_files_and_shows_its_diff() {
     );
     let changes = item["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 4);
-    let change = |name: &str| changes.iter().find(|c| c["path"] == json!(ws.join(name))).unwrap().clone();
+    let change = |name: &str| {
+        changes
+            .iter()
+            .find(|c| c["path"] == json!(ws.join(name)))
+            .unwrap()
+            .clone()
+    };
     assert_eq!(
         change("a.txt"),
         json!({"path": ws.join("a.txt"), "kind": {"type": "update", "move_path": null}, "diff": "@@ -1 +1 @@\n-one\n+two\n"})
