@@ -15,7 +15,7 @@ use crate::config::Overrides;
 #[command(name = "agentd", version = VERSION)]
 pub struct Cli {
     #[command(flatten)]
-    config: ConfigArgs,
+    serve: ServeArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -38,19 +38,26 @@ enum Command {
     AppServer(Box<AppServer>),
 }
 
-#[derive(Debug, Args)]
-struct AppServer {
+/// Understood with and without `app-server`.
+#[derive(Debug, Default, Args)]
+struct ServeArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Where to listen: stdio://, unix:// (the home's socket), unix://PATH or ws://IP:PORT.
-    #[arg(long, value_name = "URL", default_value = "stdio://")]
-    listen: Listen,
+    /// Where to listen: stdio:// (the default), unix:// (the home's socket), unix://PATH or ws://IP:PORT.
+    #[arg(long, value_name = "URL")]
+    listen: Option<Listen>,
     /// Same as --listen stdio://.
     #[arg(long, conflicts_with = "listen")]
     stdio: bool,
     /// Bearer token that clients of ws:// must present.
     #[arg(long, value_name = "TOKEN", env = "AGENTD_WS_TOKEN", hide_env_values = true)]
     ws_token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct AppServer {
+    #[command(flatten)]
+    serve: ServeArgs,
     #[command(subcommand)]
     command: Option<AppServerCommand>,
 }
@@ -128,21 +135,27 @@ impl Cli {
     /// What is asked for. Options before and after `app-server` count alike, later ones more.
     pub fn task(self) -> Task {
         let Some(Command::AppServer(app_server)) = self.command else {
-            let overrides = Overrides { pairs: self.config.config, profile: self.config.profile };
-            return Task::Serve(Serve { listen: Listen::Stdio, ws_token: None, overrides });
+            return Task::Serve(self.serve.followed_by(ServeArgs::default()));
         };
         match app_server.command {
             Some(AppServerCommand::GenerateJsonSchema { out }) => Task::WriteJsonSchema(out),
             Some(AppServerCommand::GenerateTs { out }) => Task::WriteTypeScript(out),
             Some(AppServerCommand::Proxy) => Task::Proxy,
-            None => Task::Serve(Serve {
-                listen: app_server.listen,
-                ws_token: app_server.ws_token,
-                overrides: Overrides {
-                    pairs: self.config.config.into_iter().chain(app_server.config.config).collect(),
-                    profile: app_server.config.profile.or(self.config.profile),
-                },
-            }),
+            None => Task::Serve(self.serve.followed_by(app_server.serve)),
+        }
+    }
+}
+
+impl ServeArgs {
+    fn followed_by(self, later: Self) -> Serve {
+        let place = |args: &Self| args.listen.clone().or(args.stdio.then_some(Listen::Stdio));
+        Serve {
+            listen: place(&later).or(place(&self)).unwrap_or(Listen::Stdio),
+            ws_token: later.ws_token.or(self.ws_token),
+            overrides: Overrides {
+                pairs: self.config.config.into_iter().chain(later.config.config).collect(),
+                profile: later.config.profile.or(self.config.profile),
+            },
         }
     }
 }
@@ -170,6 +183,8 @@ mod tests {
             ("agentd app-server --config a=1 --config b=2", Listen::Stdio, vec!["a=1", "b=2"]),
             ("agentd -c a=1 -c b=2 app-server --listen stdio://", Listen::Stdio, vec!["a=1", "b=2"]),
             ("agentd app-server --listen unix://", Listen::Unix(None), vec![]),
+            ("agentd --listen unix://", Listen::Unix(None), vec![]),
+            ("agentd --listen unix:// app-server --stdio", Listen::Stdio, vec![]),
             ("agentd app-server --listen unix:///x/y", Listen::Unix(Some("/x/y".into())), vec![]),
             ("agentd app-server --listen ws://127.0.0.1:0", Listen::WebSocket(([127, 0, 0, 1], 0).into()), vec![]),
         ] {
