@@ -117,7 +117,7 @@ fn of_twenty_starts_one_serves() {
         .map(|_| {
             let mut command = home.command("agentd");
             command
-                .args(["app-server", "--listen", "unix://"])
+                .args(["--listen", "unix://"])
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped());
