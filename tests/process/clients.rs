@@ -129,6 +129,56 @@ fn a_turn_goes_on_without_its_client() {
     drop(daemon);
 }
 
+/// Nobody is there when the question is asked: whoever resumes is asked, and one answer is enough.
+#[test]
+fn an_open_question_waits_for_the_next_client() {
+    let model = MockModel::replies(vec![escalated("c1", "touch f"), model::message("m", "done")]);
+    let home = Home::new(&model);
+    let _daemon = home.listen();
+    let mut first = home.connect();
+    let thread = first.start_thread(json!({"sandbox": "workspace-write", "approvalPolicy": "on-request"}));
+    let turn = first.start_turn(&thread, "go");
+    let asked = first
+        .until("item/commandExecution/requestApproval", |_| true)
+        .pop()
+        .unwrap();
+    first.abandon();
+    let mut second = home.connect();
+    let resumed = second.resume(&thread);
+    assert_eq!(resumed["thread"]["status"]["activeFlags"], json!(["waitingOnApproval"]));
+    let again = second
+        .until("item/commandExecution/requestApproval", |_| true)
+        .pop()
+        .unwrap();
+    assert_eq!((&again["id"], &again["params"]), (&asked["id"], &asked["params"]));
+    second.answer(&again, json!({"decision": "accept"}));
+    assert_eq!(second.finish_turn(&turn).answer(), "done");
+    assert!(home.workspace().join("f").exists());
+    second.finish();
+}
+
+/// A process that hands its bytes to the serving one is killed: that costs the others nothing.
+#[test]
+fn a_killed_second_process_costs_the_first_nothing() {
+    let model = MockModel::replies(vec![gated("go"), model::message("m", "next")]);
+    let home = Home::new(&model);
+    let mut first = home.session();
+    let mut second = home.session();
+    let thread = second.start_thread(json!({}));
+    let turn = second.start_turn(&thread, "go");
+    second.until("item/agentMessage/delta", |_| true);
+    second.kill9();
+    model.open("go");
+    eventually("the turn is complete", Duration::from_secs(5), || {
+        first.read(&thread)["turns"][0]["status"] == "completed"
+    });
+    first.drain(Duration::from_millis(50));
+    let resumed = first.resume(&thread);
+    assert_eq!(resumed["thread"]["turns"][0]["id"], turn.as_str());
+    assert_eq!(first.run_turn(&thread, "next").answer(), "next");
+    first.finish();
+}
+
 /// The process that serves has lost its own client, but another process still uses it.
 #[test]
 fn the_serving_process_stays_for_the_clients_of_others() {

@@ -2,6 +2,7 @@
 //! in between.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use agentd_tests::model::{self, MockModel, Reply, Step};
 use agentd_tests::session::{Session, TurnRun};
 use serde_json::{Value, json};
 
-const TURNS: usize = 50;
+const TURNS: usize = 55;
 /// The turn before which the daemon is restarted.
 const RESTART: usize = 27;
 
-/// What happens in a turn. One of each in every ten turns, in an order that changes.
+/// What happens in a turn. One of each in every eleven turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -22,6 +23,7 @@ enum Kind {
     Patch,
     Plan,
     Parallel,
+    Steered,
     Declined,
     BadCalls,
     Broken,
@@ -29,12 +31,13 @@ enum Kind {
     InterruptedText,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Text,
     Kind::Command,
     Kind::Patch,
     Kind::Plan,
     Kind::Parallel,
+    Kind::Steered,
     Kind::Declined,
     Kind::BadCalls,
     Kind::Broken,
@@ -43,14 +46,14 @@ const KINDS: [Kind; 10] = [
 ];
 
 fn kind(turn: usize) -> Kind {
-    KINDS[(turn * 7 + turn / 10 * 3) % 10]
+    KINDS[(turn * 7) % KINDS.len()]
 }
 
 /// How a broken answer is broken, and whether trying again helps.
 fn broken(turn: usize) -> (Reply, bool) {
     let half = || model::message_steps(&format!("msg_{turn}_half"), &["half ", "an answer"], Duration::ZERO);
     let failed = |code: &str| json!({"type": "response.failed", "response": {"id": "r", "error": {"code": code, "message": "no"}}});
-    match turn / 10 {
+    match turn / KINDS.len() {
         0 => (model::status(500, json!({"error": {"message": "oops"}})), true),
         1 => {
             let mut steps = half();
@@ -122,6 +125,11 @@ fn answer(turn: usize, nth: usize) -> Reply {
             });
             model::stream(commands.flatten().collect())
         }
+        // The user says more while the command runs.
+        (Kind::Steered, 0) => call(
+            "exec_command",
+            json!({"cmd": "echo begun; while [ ! -e go_on ]; do sleep 0.01; done; rm go_on"}),
+        ),
         (Kind::Declined, 0) => call(
             "exec_command",
             json!({"cmd": "touch never", "sandbox_permissions": "require_escalated", "justification": "?"}),
@@ -164,17 +172,29 @@ fn answer_steps(turn: usize) -> Vec<Step> {
     steps
 }
 
-fn run(client: &mut Session, thread: &str, turn: usize) -> TurnRun {
+fn run(client: &mut Session, workspace: &Path, thread: &str, turn: usize) -> TurnRun {
     let id = client.start_turn(thread, &format!("turn {turn}"));
-    let shown = match kind(turn) {
-        Kind::InterruptedCommand => client.until("item/commandExecution/outputDelta", |_| true),
-        Kind::InterruptedText => client.until("item/agentMessage/delta", |p| p["delta"] == "before "),
+    match kind(turn) {
+        Kind::InterruptedCommand => {
+            client.until("item/commandExecution/outputDelta", |_| true);
+        }
+        Kind::InterruptedText => {
+            client.until("item/agentMessage/delta", |p| p["delta"] == "before ");
+        }
+        Kind::Steered => {
+            client.until("item/commandExecution/outputDelta", |_| true);
+            assert_eq!(
+                client.start_turn(thread, &format!("more for {turn}")),
+                id,
+                "it joins the running turn"
+            );
+            std::fs::write(workspace.join("go_on"), "").unwrap();
+            return client.finish_turn(&id);
+        }
         _ => return client.finish_turn(&id),
-    };
+    }
     client.request("turn/interrupt", json!({"threadId": thread, "turnId": id}));
-    let mut run = client.finish_turn(&id);
-    run.events.splice(0..0, shown);
-    run
+    client.finish_turn(&id)
 }
 
 fn expected_status(turn: usize) -> &'static str {
@@ -191,7 +211,7 @@ fn ready(mut client: Session) -> Session {
 }
 
 #[test]
-fn fifty_turns_with_every_kind_of_trouble() {
+fn more_than_fifty_turns_with_every_kind_of_trouble() {
     let requests_of: Mutex<HashMap<usize, usize>> = Mutex::default();
     let model = MockModel::start(move |_, body| {
         let turn = last_turn(body);
@@ -210,7 +230,7 @@ fn fifty_turns_with_every_kind_of_trouble() {
             client = ready(home.session());
             client.resume(&thread);
         }
-        let run = run(&mut client, &thread, turn);
+        let run = run(&mut client, &home.workspace(), &thread, turn);
         assert_eq!(
             run.status(),
             expected_status(turn),

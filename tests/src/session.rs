@@ -89,6 +89,14 @@ pub struct Wreck {
     pub killed_at_ms: i64,
 }
 
+impl Wreck {
+    /// The same with what was read before the kill.
+    pub fn after(mut self, mut before: Vec<Value>) -> Self {
+        before.append(&mut self.events);
+        Self { events: before, ..self }
+    }
+}
+
 /// A handshaken connection over stdio or the socket.
 pub struct Session {
     /// The process at the other end, if this session started it.
