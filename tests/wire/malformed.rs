@@ -163,7 +163,7 @@ fn over_the_unix_socket_as_websocket() {
         "{head}"
     );
     exchange(
-        false,
+        true,
         |bytes| writer.write_all(&frame(bytes)).unwrap(),
         || read_frame(&mut reader),
     );
