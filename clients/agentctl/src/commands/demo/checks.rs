@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agentd_protocol::item::{CommandExecutionItem, CommandStatus, PatchStatus, ThreadItem};
+use agentd_protocol::item::{CommandExecutionItem, PatchStatus, ThreadItem};
 use agentd_protocol::thread::Thread;
 use agentd_protocol::turn::{Turn, TurnStatus};
 
@@ -146,11 +146,13 @@ fn overlap(a: &CommandExecutionItem, b: &CommandExecutionItem) -> bool {
     }
 }
 
+/// The command failed, and the last thing it said is what a sandbox makes the system say. (Earlier lines may come from the
+/// person's own shell profile, which the sandbox may have refused things too.)
 fn was_refused(command: &CommandExecutionItem) -> bool {
     const WORDS: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
     let output = command.aggregated_output.as_deref().unwrap_or_default();
-    matches!(command.status, CommandStatus::Failed | CommandStatus::Completed)
-        && WORDS.iter().any(|w| output.contains(w))
+    let last = output.trim_end().lines().next_back().unwrap_or_default();
+    command.exit_code.is_some_and(|code| code != 0) && WORDS.iter().any(|words| last.contains(words))
 }
 
 fn was_applied(item: &ThreadItem) -> bool {
