@@ -99,11 +99,14 @@ method_table! {
     ThreadList = "thread/list": thread_list::ThreadListParams => thread_list::ThreadListResponse, stable;
     ThreadLoadedList = "thread/loaded/list": thread_list::ThreadLoadedListParams
         => thread_list::ThreadLoadedListResponse, stable;
+    ThreadNameSet = "thread/name/set": threads::ThreadNameSetParams => Empty, stable;
     TurnStart = "turn/start": turns::TurnStartParams => turns::TurnStartResponse, stable;
     TurnInterrupt = "turn/interrupt": turns::TurnInterruptParams => Empty, stable;
     ModelList = "model/list": models::ModelListParams => models::ModelListResponse, stable;
     ConfigRead = "config/read": config::ConfigReadParams => config::ConfigReadResponse, stable;
     AccountRead = "account/read": account::AccountReadParams => account::AccountReadResponse, stable;
+    PermissionProfileList = "permissionProfile/list": config::PermissionProfileListParams
+        => config::PermissionProfileListResponse, stable;
 }
 
 method_table! {
@@ -111,7 +114,6 @@ method_table! {
     PLANNED;
     /// Shows every planned method to the visitor, in the order of the table.
     visit_planned;
-    ThreadNameSet = "thread/name/set": threads::ThreadNameSetParams => Empty, stable;
     ThreadArchive = "thread/archive": threads::ThreadIdParams => Empty, stable;
     ThreadUnarchive = "thread/unarchive": threads::ThreadIdParams => threads::ThreadResponse, stable;
     ThreadFork = "thread/fork": thread_start::ThreadForkParams => thread_start::ThreadStartResponse, stable;
@@ -121,8 +123,6 @@ method_table! {
     ThreadTurnsList = "thread/turns/list": thread_list::ThreadTurnsListParams
         => thread_list::ThreadTurnsListResponse, stable;
     TurnSteer = "turn/steer": turns::TurnSteerParams => turns::TurnSteerResponse, stable;
-    PermissionProfileList = "permissionProfile/list": config::PermissionProfileListParams
-        => config::PermissionProfileListResponse, stable;
 }
 
 /// The only notification that clients send: the handshake is done. It changes nothing; requests are served before it too.

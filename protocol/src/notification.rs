@@ -33,6 +33,26 @@ pub enum ServerNotification {
         /// How it stands.
         status: ThreadStatus,
     },
+    /// The user named a thread.
+    #[serde(rename = "thread/name/updated")]
+    ThreadNameUpdated {
+        /// The thread.
+        thread_id: String,
+        /// Its name from now on.
+        thread_name: Option<String>,
+    },
+    /// The user put a thread away; it is not in memory any more.
+    #[serde(rename = "thread/archived")]
+    ThreadArchived {
+        /// The thread.
+        thread_id: String,
+    },
+    /// The user brought a thread back.
+    #[serde(rename = "thread/unarchived")]
+    ThreadUnarchived {
+        /// The thread.
+        thread_id: String,
+    },
     /// The settings changed.
     #[serde(rename = "thread/settings/updated")]
     ThreadSettingsUpdated {
@@ -229,6 +249,9 @@ impl ServerNotification {
         match self {
             Self::ThreadStarted { .. } => "thread/started",
             Self::ThreadStatusChanged { .. } => "thread/status/changed",
+            Self::ThreadNameUpdated { .. } => "thread/name/updated",
+            Self::ThreadArchived { .. } => "thread/archived",
+            Self::ThreadUnarchived { .. } => "thread/unarchived",
             Self::ThreadSettingsUpdated { .. } => "thread/settings/updated",
             Self::ThreadTokenUsageUpdated { .. } => "thread/tokenUsage/updated",
             Self::TurnStarted { .. } => "turn/started",
@@ -256,6 +279,9 @@ impl ServerNotification {
             Self::ThreadStarted { thread } => Some(&thread.id),
             Self::Warning { thread_id, .. } => thread_id.as_deref(),
             Self::ThreadStatusChanged { thread_id, .. }
+            | Self::ThreadNameUpdated { thread_id, .. }
+            | Self::ThreadArchived { thread_id }
+            | Self::ThreadUnarchived { thread_id }
             | Self::ThreadSettingsUpdated { thread_id, .. }
             | Self::ThreadTokenUsageUpdated { thread_id, .. }
             | Self::TurnStarted { thread_id, .. }

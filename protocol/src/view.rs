@@ -116,6 +116,7 @@ impl ThreadView {
         match notification {
             N::ThreadStarted { thread } => self.replace_thread(thread),
             N::ThreadStatusChanged { status, .. } => self.thread.status = status.clone(),
+            N::ThreadNameUpdated { thread_name, .. } => self.thread.name.clone_from(thread_name),
             N::ThreadSettingsUpdated { thread_settings, .. } => self.change_settings(thread_settings),
             N::ThreadTokenUsageUpdated { token_usage, .. } => self.usage = Some(*token_usage),
             N::TurnStarted { turn, .. } => self.start_turn(turn),

@@ -14,11 +14,13 @@ export type Methods = {
   "thread/read": { params: ThreadReadParams, result: ThreadReadResponse },
   "thread/list": { params: ThreadListParams, result: ThreadListResponse },
   "thread/loaded/list": { params: ThreadLoadedListParams, result: ThreadLoadedListResponse },
+  "thread/name/set": { params: ThreadNameSetParams, result: Empty },
   "turn/start": { params: TurnStartParams, result: TurnStartResponse },
   "turn/interrupt": { params: TurnInterruptParams, result: Empty },
   "model/list": { params: ModelListParams, result: ModelListResponse },
   "config/read": { params: ConfigReadParams, result: ConfigReadResponse },
   "account/read": { params: AccountReadParams, result: AccountReadResponse },
+  "permissionProfile/list": { params: PermissionProfileListParams, result: PermissionProfileListResponse },
 };
 
 /** A request from a client to the server. */
@@ -677,6 +679,36 @@ move_path: string | null, };
 export type PatchStatus = "inProgress" | "completed" | "failed" | "declined";
 
 /**
+ * Params of `permissionProfile/list`.
+ */
+export type PermissionProfileListParams = {
+/**
+ * Where an earlier page ended.
+ */
+cursor?: string | null,
+/**
+ * At most this many.
+ */
+limit?: number | null,
+/**
+ * Working directory whose project configuration counts.
+ */
+cwd?: string | null, };
+
+/**
+ * Result of `permissionProfile/list`.
+ */
+export type PermissionProfileListResponse = {
+/**
+ * Always empty here.
+ */
+data: Array<JsonValue>,
+/**
+ * Always null here.
+ */
+nextCursor: string | null, };
+
+/**
  * One step of the model's plan.
  */
 export type PlanStep = {
@@ -777,7 +809,23 @@ threadId: string,
 /**
  * How it stands.
  */
-status: ThreadStatus, } } | { "method": "thread/settings/updated", "params": {
+status: ThreadStatus, } } | { "method": "thread/name/updated", "params": {
+/**
+ * The thread.
+ */
+threadId: string,
+/**
+ * Its name from now on.
+ */
+threadName: string | null, } } | { "method": "thread/archived", "params": {
+/**
+ * The thread.
+ */
+threadId: string, } } | { "method": "thread/unarchived", "params": {
+/**
+ * The thread.
+ */
+threadId: string, } } | { "method": "thread/settings/updated", "params": {
 /**
  * The thread.
  */
@@ -1288,6 +1336,19 @@ data: Array<string>,
  * For the next page, if there is more.
  */
 nextCursor: string | null, };
+
+/**
+ * Params of `thread/name/set`.
+ */
+export type ThreadNameSetParams = {
+/**
+ * The thread.
+ */
+threadId: string,
+/**
+ * The name; not blank.
+ */
+name: string, };
 
 /**
  * Params of `thread/read`.

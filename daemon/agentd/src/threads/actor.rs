@@ -152,6 +152,10 @@ impl Actor {
                         self.change_settings(*settings, reply).await?;
                         continue;
                     }
+                    Some(Control::SetName { name, reply }) => {
+                        self.set_name(name, reply).await?;
+                        continue;
+                    }
                     Some(control) => self.on_control(control),
                     None => return Ok(()),
                 },
@@ -191,8 +195,8 @@ impl Actor {
                 let _ = reply.send(self.snapshot());
                 Vec::new()
             }
-            // Handled by `listen`, since it is no input of the engine.
-            Control::ChangeSettings { .. } => Vec::new(),
+            // Handled by `listen`, since they are no input of the engine.
+            Control::ChangeSettings { .. } | Control::SetName { .. } => Vec::new(),
             Control::Stop => {
                 self.stopping = true;
                 if self.is_active() { vec![Input::Interrupt { turn_id: None, reply: None }] } else { Vec::new() }
@@ -221,6 +225,23 @@ impl Actor {
         // The asker may be gone; the settings are changed all the same.
         let _ = reply.send(stored.as_ref().map(|()| ()).map_err(RpcError::store));
         stored
+    }
+
+    async fn set_name(
+        &mut self,
+        name: String,
+        reply: oneshot::Sender<Result<Queued, RpcError>>,
+    ) -> Result<(), agentd_store::StoreError> {
+        let line = self.engine.set_name(Some(name.clone()));
+        if let Err(error) = self.carry_out(vec![Effect::Append(vec![line])]).await {
+            // The asker may be gone.
+            let _ = reply.send(Err(RpcError::store(&error)));
+            return Err(error);
+        }
+        self.answer_first(reply).await;
+        let thread_id = self.engine.record().id.clone();
+        self.emit(&ServerNotification::ThreadNameUpdated { thread_id, thread_name: Some(name) });
+        Ok(())
     }
 
     fn on_start_turn(

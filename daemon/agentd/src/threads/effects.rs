@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::actor::{Actor, ChildEnd, ChildKey, Data, Waiting, now_ms};
+use super::handle::Queued;
 use super::publish::is_for_everybody;
 use crate::rpc::conn::Outgoing;
 use crate::rpc::error::RpcError;
@@ -108,6 +109,14 @@ impl Actor {
             (Some(Waiting::Interrupt(caller)), Err(rejection)) => drop(caller.send(Err(rejection.into()))),
             (Some(_), Ok(reply)) => tracing::error!(?reply, "the engine's reply does not fit its request"),
             (None, _) => tracing::error!(?token, "the engine answered a request that nobody waits for"),
+        }
+    }
+
+    /// Answers a request and waits until its response is queued, so that what follows is told after it.
+    pub(super) async fn answer_first(&mut self, caller: oneshot::Sender<Result<Queued, RpcError>>) {
+        let (queued, response_queued) = oneshot::channel();
+        if caller.send(Ok(queued)).is_ok() {
+            let _ = tokio::time::timeout(RESPONSE_LIMIT, response_queued).await;
         }
     }
 

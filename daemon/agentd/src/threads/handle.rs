@@ -46,6 +46,8 @@ pub(super) enum Control {
     Interrupt { turn_id: String, reply: oneshot::Sender<Result<(), RpcError>> },
     /// Change the settings from the next turn on.
     ChangeSettings { settings: Box<ThreadSettings>, reply: oneshot::Sender<Result<(), RpcError>> },
+    /// Name the thread.
+    SetName { name: String, reply: oneshot::Sender<Result<Queued, RpcError>> },
     /// Make the connection a subscriber. What is published after the snapshot reaches it after its response.
     Attach { conn: ConnHandle, announce: bool, reply: oneshot::Sender<(Snapshot, Queued)> },
     /// Tell how the thread stands.
@@ -85,6 +87,14 @@ impl ThreadHandle {
     /// The thread is gone, or could not store them.
     pub async fn change_settings(&self, settings: ThreadSettings) -> Result<(), RpcError> {
         self.ask(|reply| Control::ChangeSettings { settings: Box::new(settings), reply }).await?
+    }
+
+    /// Names the thread. What it returns must be fired when the answer is in the outbox: everybody is told after that.
+    ///
+    /// # Errors
+    /// The thread is gone, or could not store the name.
+    pub async fn set_name(&self, name: String) -> Result<Queued, RpcError> {
+        self.ask(|reply| Control::SetName { name, reply }).await?
     }
 
     /// Subscribes a connection. `announce` also tells every connection that the thread was started.

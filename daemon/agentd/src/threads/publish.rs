@@ -67,6 +67,10 @@ impl Subscribers {
 pub(super) fn is_for_everybody(notification: &ServerNotification) -> bool {
     matches!(
         notification,
-        ServerNotification::ThreadStarted { .. } | ServerNotification::ThreadStatusChanged { .. }
+        ServerNotification::ThreadStarted { .. }
+            | ServerNotification::ThreadStatusChanged { .. }
+            | ServerNotification::ThreadNameUpdated { .. }
+            | ServerNotification::ThreadArchived { .. }
+            | ServerNotification::ThreadUnarchived { .. }
     )
 }

@@ -45,6 +45,14 @@ pub struct Deps {
 
 type Cell = Arc<OnceCell<ThreadHandle>>;
 
+/// What [`Registry::loaded_or`] found.
+pub(super) enum Access<T> {
+    /// The thread is in memory.
+    Loaded(ThreadHandle),
+    /// It is not, and this was done instead.
+    Done(T),
+}
+
 /// The threads in memory.
 pub struct Registry {
     deps: Arc<Deps>,
@@ -60,6 +68,10 @@ impl Registry {
     /// The store that threads are written to.
     pub fn store(&self) -> &agentd_store::Store {
         &self.deps.store
+    }
+
+    pub(super) fn deps(&self) -> &Arc<Deps> {
+        &self.deps
     }
 
     /// Completes what a crash left open: every unfinished turn is recorded as interrupted, every open call as aborted.
@@ -122,21 +134,26 @@ impl Registry {
     /// # Errors
     /// There is no such thread, or it cannot be read.
     pub async fn get_or_load(&self, thread_id: &str) -> Result<ThreadHandle, RpcError> {
-        let cell = {
-            let mut map = self.map();
-            if map.get(thread_id).is_some_and(|cell| cell.get().is_some_and(ThreadHandle::is_gone)) {
-                map.remove(thread_id);
-            }
-            map.entry(thread_id.to_owned()).or_default().clone()
+        let cell = self.cell(thread_id);
+        let handle = cell.get_or_try_init(|| self.load(thread_id)).await.cloned();
+        self.forget_unloaded(thread_id, &cell);
+        handle
+    }
+
+    /// The thread if it is in memory; otherwise the result of `work`, during which nobody can load it.
+    pub(super) async fn loaded_or<T>(
+        &self,
+        thread_id: &str,
+        work: impl Future<Output = Result<T, RpcError>>,
+    ) -> Result<Access<T>, RpcError> {
+        let cell = self.cell(thread_id);
+        // The work takes the place of loading: it always "fails", so that the thread stays unloaded.
+        let access = match cell.get_or_try_init(|| async { Err(work.await) }).await {
+            Ok(handle) => Ok(Access::Loaded(handle.clone())),
+            Err(done) => done.map(Access::Done),
         };
-        let handle = cell.get_or_try_init(|| self.load(thread_id)).await;
-        if handle.is_err() {
-            let mut map = self.map();
-            if map.get(thread_id).is_some_and(|there| Arc::ptr_eq(there, &cell) && !there.initialized()) {
-                map.remove(thread_id);
-            }
-        }
-        handle.cloned()
+        self.forget_unloaded(thread_id, &cell);
+        access
     }
 
     /// Whether any thread runs a turn.
@@ -178,6 +195,26 @@ impl Registry {
             self.deps.store.append(thread_id, repairs).await?;
         }
         Ok(engine)
+    }
+
+    /// The place of a thread in the map; a new one if its task has ended.
+    fn cell(&self, thread_id: &str) -> Cell {
+        let mut map = self.map();
+        if map.get(thread_id).is_some_and(|cell| cell.get().is_some_and(ThreadHandle::is_gone)) {
+            map.remove(thread_id);
+        }
+        map.entry(thread_id.to_owned()).or_default().clone()
+    }
+
+    /// Gives up a place that nobody has filled and nobody else waits at.
+    fn forget_unloaded(&self, thread_id: &str, cell: &Cell) {
+        /// The map and the caller.
+        const HOLDERS: usize = 2;
+        let mut map = self.map();
+        let same = map.get(thread_id).is_some_and(|there| Arc::ptr_eq(there, cell));
+        if same && !cell.initialized() && Arc::strong_count(cell) <= HOLDERS {
+            map.remove(thread_id);
+        }
     }
 
     fn handles(&self) -> Vec<ThreadHandle> {

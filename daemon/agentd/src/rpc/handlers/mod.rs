@@ -7,6 +7,7 @@ mod model_list;
 mod permission_profile_list;
 mod thread_list;
 mod thread_loaded_list;
+mod thread_name_set;
 mod thread_read;
 mod thread_resume;
 mod thread_session;
@@ -25,6 +26,7 @@ pub fn register(table: &mut Table) {
     table.method("permissionProfile/list", permission_profile_list::handle);
     table.method("thread/list", thread_list::handle);
     table.method("thread/loaded/list", thread_loaded_list::handle);
+    table.method("thread/name/set", thread_name_set::handle);
     table.method("thread/read", thread_read::handle);
     table.method("thread/resume", thread_resume::handle);
     table.method("thread/start", thread_start::handle);
