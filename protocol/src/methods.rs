@@ -100,6 +100,9 @@ method_table! {
     ThreadLoadedList = "thread/loaded/list": thread_list::ThreadLoadedListParams
         => thread_list::ThreadLoadedListResponse, stable;
     ThreadNameSet = "thread/name/set": threads::ThreadNameSetParams => Empty, stable;
+    ThreadArchive = "thread/archive": threads::ThreadIdParams => Empty, stable;
+    ThreadUnarchive = "thread/unarchive": threads::ThreadIdParams => threads::ThreadResponse, stable;
+    ThreadUnsubscribe = "thread/unsubscribe": threads::ThreadIdParams => threads::ThreadUnsubscribeResponse, stable;
     TurnStart = "turn/start": turns::TurnStartParams => turns::TurnStartResponse, stable;
     TurnInterrupt = "turn/interrupt": turns::TurnInterruptParams => Empty, stable;
     ModelList = "model/list": models::ModelListParams => models::ModelListResponse, stable;
@@ -114,10 +117,7 @@ method_table! {
     PLANNED;
     /// Shows every planned method to the visitor, in the order of the table.
     visit_planned;
-    ThreadArchive = "thread/archive": threads::ThreadIdParams => Empty, stable;
-    ThreadUnarchive = "thread/unarchive": threads::ThreadIdParams => threads::ThreadResponse, stable;
     ThreadFork = "thread/fork": thread_start::ThreadForkParams => thread_start::ThreadStartResponse, stable;
-    ThreadUnsubscribe = "thread/unsubscribe": threads::ThreadIdParams => threads::ThreadUnsubscribeResponse, stable;
     ThreadItemsList = "thread/items/list": thread_list::ThreadItemsListParams
         => thread_list::ThreadItemsListResponse, stable;
     ThreadTurnsList = "thread/turns/list": thread_list::ThreadTurnsListParams

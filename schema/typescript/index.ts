@@ -15,6 +15,9 @@ export type Methods = {
   "thread/list": { params: ThreadListParams, result: ThreadListResponse },
   "thread/loaded/list": { params: ThreadLoadedListParams, result: ThreadLoadedListResponse },
   "thread/name/set": { params: ThreadNameSetParams, result: Empty },
+  "thread/archive": { params: ThreadIdParams, result: Empty },
+  "thread/unarchive": { params: ThreadIdParams, result: ThreadResponse },
+  "thread/unsubscribe": { params: ThreadIdParams, result: ThreadUnsubscribeResponse },
   "turn/start": { params: TurnStartParams, result: TurnStartResponse },
   "turn/interrupt": { params: TurnInterruptParams, result: Empty },
   "model/list": { params: ModelListParams, result: ModelListResponse },
@@ -1241,6 +1244,15 @@ cwd: string,
 runtimeWorkspaceRoots: Array<string>, };
 
 /**
+ * Params of methods that need no more than the thread.
+ */
+export type ThreadIdParams = {
+/**
+ * The thread.
+ */
+threadId: string, };
+
+/**
  * What clients see of a turn, tagged by `type`.
  */
 export type ThreadItem = { "type": "userMessage" } & UserMessageItem | { "type": "agentMessage" } & AgentMessageItem | { "type": "reasoning" } & ReasoningItem | { "type": "commandExecution" } & CommandExecutionItem | { "type": "fileChange" } & FileChangeItem;
@@ -1375,6 +1387,15 @@ thread: Thread,
  * Reserved; always null here.
  */
 readState: JsonValue | null, };
+
+/**
+ * Result of methods that answer with the thread.
+ */
+export type ThreadResponse = {
+/**
+ * The thread, without turns.
+ */
+thread: Thread, };
 
 /**
  * Params of `thread/resume`. The settings override those the thread was left with.
@@ -1695,6 +1716,15 @@ last: TokenUsageBreakdown,
  * Size of the model's context window in tokens, if it is known.
  */
 modelContextWindow: number | null, };
+
+/**
+ * Result of `thread/unsubscribe`.
+ */
+export type ThreadUnsubscribeResponse = {
+/**
+ * Always `unsubscribed`.
+ */
+status: string, };
 
 /**
  * Token counts of one response or a sum of them.

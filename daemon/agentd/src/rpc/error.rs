@@ -76,6 +76,22 @@ impl RpcError {
         Self::new(INVALID_REQUEST, "threadNotFound", format!("no rollout found for thread id {id}"))
     }
 
+    /// A thread that was never put away.
+    pub fn no_archived_rollout(id: &str) -> Self {
+        Self::new(INVALID_REQUEST, "threadNotFound", format!("no archived rollout found for thread id {id}"))
+    }
+
+    /// A thread that was put away.
+    pub fn archived(id: &str) -> Self {
+        let message = format!("session {id} is archived. Run `agentctl unarchive {id}` to unarchive it first.");
+        Self::new(INVALID_REQUEST, "threadArchived", message)
+    }
+
+    /// Too late.
+    pub fn shutting_down() -> Self {
+        Self::new(INVALID_REQUEST, "shuttingDown", "the daemon is shutting down")
+    }
+
     /// An id that is no thread id.
     pub fn invalid_thread_id(reason: impl std::fmt::Display) -> Self {
         Self::new(INVALID_REQUEST, "invalidThreadId", format!("invalid thread id: {reason}"))

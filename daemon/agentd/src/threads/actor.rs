@@ -94,7 +94,8 @@ pub(super) struct Actor {
     control: mpsc::Receiver<Control>,
     data: mpsc::Receiver<Data>,
     next_token: u64,
-    stopping: bool,
+    /// Set when the task ends as soon as nothing runs: what those are told who want a turn.
+    stopping: Option<RpcError>,
 }
 
 /// Starts the task of a thread; it is tracked by the daemon and ends when it is stopped or its handles are gone.
@@ -120,7 +121,7 @@ pub(super) fn spawn(engine: Engine, deps: Arc<Deps>, config: Arc<Config>) -> Thr
         control,
         data,
         next_token: 0,
-        stopping: false,
+        stopping: None,
     };
     tracker.spawn(actor.run());
     ThreadHandle { control: control_sender, status }
@@ -141,7 +142,7 @@ impl Actor {
 
     async fn listen(&mut self) -> Result<(), agentd_store::StoreError> {
         loop {
-            if self.stopping && !self.is_active() {
+            if self.stopping.is_some() && !self.is_active() {
                 return Ok(());
             }
             let due = self.checkpoint_at;
@@ -190,6 +191,12 @@ impl Actor {
                 vec![Input::Interrupt { turn_id: Some(turn_id), reply: Some(token) }]
             }
             Control::Attach { conn, announce, reply } => self.on_attach(conn, announce, reply),
+            Control::Detach { conn_id, reply } => {
+                self.subscribers.remove(conn_id);
+                // The asker may be gone; it is no subscriber all the same.
+                let _ = reply.send(());
+                Vec::new()
+            }
             Control::Snapshot { reply } => {
                 // The asker may be gone; nobody else wants the answer.
                 let _ = reply.send(self.snapshot());
@@ -197,8 +204,8 @@ impl Actor {
             }
             // Handled by `listen`, since they are no input of the engine.
             Control::ChangeSettings { .. } | Control::SetName { .. } => Vec::new(),
-            Control::Stop => {
-                self.stopping = true;
+            Control::Stop { refusal } => {
+                self.stopping = Some(refusal);
                 if self.is_active() { vec![Input::Interrupt { turn_id: None, reply: None }] } else { Vec::new() }
             }
         }
@@ -249,8 +256,8 @@ impl Actor {
         mut start: Box<StartTurn>,
         reply: oneshot::Sender<Result<(agentd_protocol::turn::Turn, Queued), RpcError>>,
     ) -> Vec<Input> {
-        if self.stopping {
-            let _ = reply.send(Err(RpcError::invalid_request("shuttingDown", "the daemon is shutting down")));
+        if let Some(refusal) = &self.stopping {
+            let _ = reply.send(Err(refusal.clone()));
             return Vec::new();
         }
         start.reply = self.wait_for_reply(Waiting::Turn(reply));

@@ -50,10 +50,12 @@ pub(super) enum Control {
     SetName { name: String, reply: oneshot::Sender<Result<Queued, RpcError>> },
     /// Make the connection a subscriber. What is published after the snapshot reaches it after its response.
     Attach { conn: ConnHandle, announce: bool, reply: oneshot::Sender<(Snapshot, Queued)> },
+    /// The connection is no subscriber any more.
+    Detach { conn_id: u64, reply: oneshot::Sender<()> },
     /// Tell how the thread stands.
     Snapshot { reply: oneshot::Sender<Snapshot> },
-    /// End the task; a running turn is interrupted first.
-    Stop,
+    /// End the task; a running turn is interrupted first, and whoever wants a new one is told this.
+    Stop { refusal: RpcError },
 }
 
 /// A way to speak to a loaded thread. Cheap to clone; outliving the task is harmless.
@@ -123,10 +125,18 @@ impl ThreadHandle {
         self.control.is_closed()
     }
 
-    /// Asks the task to end and waits until it has.
-    pub async fn stop(&self) {
+    /// Unsubscribes a connection.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub async fn detach(&self, conn_id: u64) -> Result<(), RpcError> {
+        self.ask(|reply| Control::Detach { conn_id, reply }).await
+    }
+
+    /// Asks the task to end and waits until it has. Whoever wants a turn meanwhile gets `refusal`.
+    pub async fn stop(&self, refusal: RpcError) {
         // An error means it has ended already.
-        let _ = self.control.send(Control::Stop).await;
+        let _ = self.control.send(Control::Stop { refusal }).await;
         self.control.closed().await;
     }
 

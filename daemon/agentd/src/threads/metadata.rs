@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use agentd_engine::rollout::{RolloutLine, ThreadNamed};
 use agentd_protocol::notification::ServerNotification;
-use agentd_store::StoreError;
+use agentd_protocol::thread::ThreadStatus;
+use agentd_store::{StoreError, ThreadRow};
 use tokio::sync::oneshot;
 
 use super::handle::Queued;
@@ -17,6 +18,8 @@ use crate::rpc::error::RpcError;
 
 /// How long everybody else waits for the response to the one who asked.
 const RESPONSE_LIMIT: Duration = Duration::from_secs(2);
+/// How often a thread is unloaded that somebody loads again before it could be put away.
+const UNLOAD_TRIES: usize = 5;
 
 impl Registry {
     /// Names a thread. What it returns must be fired when the answer is in the outbox: everybody is told after that.
@@ -39,6 +42,64 @@ impl Registry {
             Err(StoreError::UnknownThread(id)) => Err(RpcError::thread_not_found(&id)),
             other => Ok(other?),
         }
+    }
+
+    /// Puts a thread away: a running turn is interrupted, the thread leaves the memory, and nobody can load it. What it
+    /// returns must be fired when the answer is in the outbox.
+    ///
+    /// # Errors
+    /// There is no stored thread with this id, it is put away already, or others load it again and again.
+    pub async fn archive(&self, thread_id: &str) -> Result<Queued, RpcError> {
+        for _ in 0..UNLOAD_TRIES {
+            match self.loaded_or(thread_id, self.mark(thread_id, true)).await? {
+                Access::Loaded(handle) => {
+                    if handle.snapshot().await.is_ok_and(|snapshot| snapshot.record.ephemeral) {
+                        return Err(RpcError::no_rollout(thread_id));
+                    }
+                    handle.stop(RpcError::thread_not_found(thread_id)).await;
+                }
+                Access::Done(_) => {
+                    let thread_id = thread_id.to_owned();
+                    self.tell_all(&ServerNotification::ThreadStatusChanged {
+                        thread_id: thread_id.clone(),
+                        status: ThreadStatus::NotLoaded,
+                    });
+                    return Ok(self.tell_all_after_response(ServerNotification::ThreadArchived { thread_id }));
+                }
+            }
+        }
+        Err(RpcError::internal(format!("thread {thread_id} is loaded again and again; try later")))
+    }
+
+    /// Brings a thread back; it stays out of memory. What it returns beside the thread must be fired when the answer is in
+    /// the outbox.
+    ///
+    /// # Errors
+    /// No thread with this id was put away.
+    pub async fn unarchive(&self, thread_id: &str) -> Result<(ThreadRow, Queued), RpcError> {
+        match self.loaded_or(thread_id, self.mark(thread_id, false)).await? {
+            Access::Loaded(_) => Err(RpcError::no_archived_rollout(thread_id)),
+            Access::Done(row) => {
+                let thread_id = thread_id.to_owned();
+                Ok((row, self.tell_all_after_response(ServerNotification::ThreadUnarchived { thread_id })))
+            }
+        }
+    }
+
+    /// Changes the mark of a thread that is not in memory.
+    async fn mark(&self, thread_id: &str, archived: bool) -> Result<ThreadRow, RpcError> {
+        match self.row(thread_id).await?.filter(|row| row.archived != archived) {
+            Some(row) => {
+                self.store().set_archived(thread_id, archived).await?;
+                Ok(row)
+            }
+            None if archived => Err(RpcError::no_rollout(thread_id)),
+            None => Err(RpcError::no_archived_rollout(thread_id)),
+        }
+    }
+
+    fn tell_all(&self, notification: &ServerNotification) {
+        self.deps().connections.broadcast(&Outgoing::notification(notification, now_ms()));
     }
 
     /// Tells every connection once the response is queued, or will never be.

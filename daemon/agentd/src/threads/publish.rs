@@ -33,6 +33,11 @@ impl Subscribers {
         }
     }
 
+    /// Forgets a connection, with what is held back for it.
+    pub(super) fn remove(&mut self, conn_id: u64) {
+        self.list.retain(|s| s.conn.id() != conn_id);
+    }
+
     /// The connection's response is out: delivers what was held back, then whatever `also` yields for it.
     pub(super) fn release(&mut self, conn_id: u64, also: impl FnOnce(&ConnHandle)) {
         let Some(subscriber) = self.list.iter_mut().find(|s| s.conn.id() == conn_id) else { return };

@@ -11,7 +11,7 @@ use agentd_engine::rollout::ThreadRecord;
 use agentd_engine::{Engine, Now};
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::ThreadStatus;
-use agentd_store::StoreError;
+use agentd_store::{StoreError, ThreadRow};
 use tokio::sync::OnceCell;
 use tokio_util::task::TaskTracker;
 
@@ -129,6 +129,14 @@ impl Registry {
         self.loaded(thread_id).map_or(ThreadStatus::NotLoaded, |handle| handle.status())
     }
 
+    /// Whether the thread is stored.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn exists(&self, thread_id: &str) -> Result<bool, RpcError> {
+        Ok(self.row(thread_id).await?.is_some())
+    }
+
     /// The thread, from memory or from the store.
     ///
     /// # Errors
@@ -164,17 +172,26 @@ impl Registry {
 
     /// Ends all threads; running turns are interrupted first.
     pub async fn shutdown(&self) {
-        let stops: Vec<_> = self.handles().into_iter().map(|handle| async move { handle.stop().await }).collect();
+        let stops: Vec<_> = self.handles().into_iter().map(|handle| async move { handle.stop(RpcError::shutting_down()).await }).collect();
         futures_util::future::join_all(stops).await;
     }
 
     async fn load(&self, thread_id: &str) -> Result<ThreadHandle, RpcError> {
+        if self.row(thread_id).await?.is_some_and(|row| row.archived) {
+            return Err(RpcError::archived(thread_id));
+        }
         let engine = self.read_engine(thread_id).await?;
         let config = match &engine.record().config {
             Some(serde_json::Value::Object(overrides)) => Arc::new(self.deps.config.with_overrides(overrides)?),
             _ => self.deps.config.clone(),
         };
         Ok(actor::spawn(engine, self.deps.clone(), config))
+    }
+
+    /// What the store knows of a thread without its rollout.
+    pub(super) async fn row(&self, thread_id: &str) -> Result<Option<ThreadRow>, RpcError> {
+        let (store, id) = (self.deps.store.clone(), thread_id.to_owned());
+        blocking(move || store.thread(&id)).await
     }
 
     /// Rebuilds a thread's engine from its rollout; stores the repairs that a crash made necessary.
