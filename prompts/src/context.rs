@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     const BEFORE: Environment<'static> = Environment {
-        cwd: "/work/a",
+        cwd: "/srv/a",
         shell: "bash",
         current_date: "2026-01-02",
         timezone: "Europe/Berlin",
@@ -84,7 +84,7 @@ mod tests {
     fn the_first_context_holds_everything() {
         assert_eq!(
             environment_context(&BEFORE, None),
-            "<environment_context>\n  <cwd>/work/a</cwd>\n  <shell>bash</shell>\n  <current_date>2026-01-02</current_date>\n  \
+            "<environment_context>\n  <cwd>/srv/a</cwd>\n  <shell>bash</shell>\n  <current_date>2026-01-02</current_date>\n  \
              <timezone>Europe/Berlin</timezone>\n  <network_access>restricted</network_access>\n</environment_context>"
         );
     }
