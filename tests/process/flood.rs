@@ -1,6 +1,8 @@
 //! Too much at once: many requests, huge requests, much output. Everything is answered once and nothing falls over.
 
 use std::collections::HashSet;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use agentd_tests::daemon::Home;
@@ -96,6 +98,48 @@ fn a_request_without_end_is_refused() {
     assert!(client.request("thread/list", json!({}))["data"].is_array());
     let peak_kib = client.daemon.as_ref().unwrap().status_number("VmHWM");
     assert!(peak_kib < 250 * 1024, "{peak_kib} KiB");
+    client.finish();
+}
+
+/// A client that asks for much gets all of it; one that does not even read it costs little.
+#[test]
+fn large_answers_wait_for_their_reader() {
+    let steps = (0..4).flat_map(|n| {
+        let cmd = format!("head -c 900000 /dev/zero | tr '\\0' {n}");
+        model::call_steps(&format!("c{n}"), "exec_command", &json!({"cmd": cmd}))
+    });
+    let model = MockModel::replies(vec![model::stream(steps.collect()), model::message("m", "done")]);
+    let home = Home::new(&model);
+    let mut client = home.session();
+    let thread = client.start_thread(json!({}));
+    client.run_turn(&thread, "go");
+    let read = json!({"threadId": thread, "includeTurns": true});
+    let ids: Vec<i64> = (0..20).map(|_| client.send("thread/read", read.clone())).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    for id in ids {
+        let response = client.response(id);
+        assert_eq!(
+            response["result"]["thread"]["turns"][0]["items"]
+                .as_array()
+                .unwrap()
+                .len(),
+            6,
+            "answer {id}"
+        );
+    }
+    let mut asleep = UnixStream::connect(home.socket()).unwrap();
+    asleep.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let hello = json!({"id": 0, "method": "initialize", "params": {"clientInfo": {"name": "x", "title": null, "version": "0"}}});
+    asleep.write_all(format!("{hello}\n").as_bytes()).unwrap();
+    // The daemon stops reading from it at some point; that is what it is meant to feel.
+    let asked = (1..=2000).take_while(|id| {
+        let line = json!({"id": id, "method": "thread/read", "params": read});
+        asleep.write_all(format!("{line}\n").as_bytes()).is_ok()
+    });
+    assert!(asked.count() > 8);
+    let peak_kib = client.daemon.as_ref().unwrap().status_number("VmHWM");
+    assert!(peak_kib < 300 * 1024, "{peak_kib} KiB");
+    drop(asleep);
     client.finish();
 }
 

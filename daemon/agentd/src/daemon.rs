@@ -89,8 +89,9 @@ impl Daemon {
             tracing::warn!("some threads did not end in time; their last turns are completed at the next start");
         }
         self.connections.finish_all();
-        // What is not written by then belongs to clients that do not read.
-        let _ = tokio::time::timeout(FLUSH_LIMIT, self.connections.none_left()).await;
+        if tokio::time::timeout(FLUSH_LIMIT, self.connections.none_left()).await.is_err() {
+            self.connections.close_all("the daemon ends and the client does not read");
+        }
         self.shutdown.cancel();
         self.tracker.close();
         let _ = tokio::time::timeout(FLUSH_LIMIT, self.tracker.wait()).await;

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-use super::inflight::InFlight;
 use super::outbox::{Outbox, Pushed};
 pub use super::outgoing::Outgoing;
 
@@ -33,7 +32,6 @@ struct Shared {
     hello: OnceLock<ClientHello>,
     outbox: Outbox,
     closed: CancellationToken,
-    in_flight: InFlight,
 }
 
 impl ConnHandle {
@@ -43,7 +41,6 @@ impl ConnHandle {
             hello: OnceLock::new(),
             outbox: Outbox::default(),
             closed: CancellationToken::new(),
-            in_flight: InFlight::per_connection(),
         }))
     }
 
@@ -87,7 +84,17 @@ impl ConnHandle {
         if message.method().is_some_and(|method| self.opted_out(method)) {
             return !self.is_closed();
         }
-        match self.0.outbox.push(message) {
+        self.is_queued(self.0.outbox.push(message))
+    }
+
+    /// Queues a large response when there is room for it. `false`: the connection is gone.
+    pub async fn send_when_room(&self, response: Outgoing) -> bool {
+        let pushed = self.0.outbox.push_when_room(response).await;
+        self.is_queued(pushed)
+    }
+
+    fn is_queued(&self, pushed: Pushed) -> bool {
+        match pushed {
             Pushed::Queued => true,
             Pushed::Overflowed => {
                 self.close("the client does not read; its outbox is full");
@@ -123,9 +130,5 @@ impl ConnHandle {
 
     pub(crate) fn outbox(&self) -> &Outbox {
         &self.0.outbox
-    }
-
-    pub(crate) fn in_flight(&self) -> &InFlight {
-        &self.0.in_flight
     }
 }

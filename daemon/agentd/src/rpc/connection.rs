@@ -22,6 +22,9 @@ use crate::daemon::Daemon;
 
 /// How long requests of a client that left may still take.
 const FINISH_LIMIT: Duration = Duration::from_secs(10);
+/// Requests of one connection that may be under way; its reader pauses while there are as many. Bounds what a client that
+/// asks for much and reads little can make the daemon hold.
+const MAX_RUNNING: usize = 8;
 /// How long the rest of the outbox may take once nothing more is coming.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
@@ -61,7 +64,7 @@ impl Server {
                 biased;
                 () = conn.closed() => return,
                 Some(_) = requests.join_next(), if !requests.is_empty() => continue,
-                received = reader.receive() => received,
+                received = next(conn, reader), if requests.len() < MAX_RUNNING => received,
             };
             match received {
                 Ok(Received::Message(bytes)) => self.on_message(conn, &bytes, requests).await,
@@ -104,10 +107,10 @@ impl Server {
         let mut running = Box::pin(AssertUnwindSafe(self.dispatch.call(conn, method, params)).catch_unwind());
         let first = std::future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await;
         match first {
-            Poll::Ready(outcome) => request.answer(conn, outcome),
+            Poll::Ready(outcome) => request.answer(conn, outcome).await,
             Poll::Pending => {
                 let conn = conn.clone();
-                requests.spawn(async move { request.answer(&conn, running.await) });
+                requests.spawn(async move { request.answer(&conn, running.await).await });
             }
         }
     }
@@ -129,13 +132,19 @@ struct Request {
 }
 
 impl Request {
-    fn answer(&self, conn: &ConnHandle, outcome: std::thread::Result<Response>) {
+    async fn answer(&self, conn: &ConnHandle, outcome: std::thread::Result<Response>) {
         let response = outcome.unwrap_or_else(|_| {
             tracing::error!(connection = conn.id(), id = %self.id, "a request handler panicked");
             Dispatch::panicked(conn)
         });
-        response.send(self.dialect, &self.id);
+        response.send(self.dialect, &self.id).await;
     }
+}
+
+/// The next message; not before the client has read most of what it was told.
+async fn next(conn: &ConnHandle, reader: &mut impl Receive) -> std::io::Result<Received> {
+    conn.outbox().room().await;
+    reader.receive().await
 }
 
 /// Answers something whose id cannot be known.

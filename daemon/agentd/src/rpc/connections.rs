@@ -63,6 +63,13 @@ impl Connections {
         }
     }
 
+    /// Ends every connection at once; what is queued is dropped.
+    pub fn close_all(&self, reason: &str) {
+        for conn in self.all() {
+            conn.close(reason);
+        }
+    }
+
     fn all(&self) -> Vec<ConnHandle> {
         self.lock().values().cloned().collect()
     }

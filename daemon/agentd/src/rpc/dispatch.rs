@@ -17,6 +17,9 @@ use super::table::Call;
 /// How every response text of jsonrpsee begins; `=0.26.1` and a test hold it.
 const RESPONSE_PREFIX: &str = r#"{"jsonrpc":"2.0","id":0,"#;
 
+/// A response above this size, in bytes, waits for room. Turns wait for the responses that begin them, and those are smaller.
+const LARGE: usize = 64 * 1024;
+
 /// The one method that is served before the handshake.
 const INITIALIZE: &str = "initialize";
 
@@ -33,10 +36,18 @@ pub struct Response {
 
 impl Response {
     /// Puts the response into the connection's outbox, then wakes who waits for that.
-    pub fn send(self, dialect: Dialect, id: &RequestId) {
-        let line = with_id(&self.text, dialect, id);
-        self.call.conn.send(Outgoing::plain(line));
-        self.call.response_queued();
+    ///
+    /// A large one waits until there is room for it: a client that asked for much and reads slowly is not cut off for it.
+    pub async fn send(self, dialect: Dialect, id: &RequestId) {
+        let Self { text, call } = self;
+        let line = with_id(&text, dialect, id);
+        drop(text);
+        if line.len() > LARGE {
+            call.conn.send_when_room(Outgoing::plain(line)).await;
+        } else {
+            call.conn.send(Outgoing::plain(line));
+        }
+        call.response_queued();
     }
 }
 
@@ -101,16 +112,15 @@ impl Rule for Handshake {
     }
 }
 
-/// Not more at once than the connection and the daemon take.
+/// Not more at once than the daemon takes.
 #[derive(Clone)]
 struct Limits(InFlight);
 
 impl Rule for Limits {
-    type Pass = (Place, Place);
+    type Pass = Place;
 
-    fn admit(&self, conn: &ConnHandle, _method: &str) -> Result<Self::Pass, RpcError> {
-        let places = conn.in_flight().enter().zip(self.0.enter());
-        places.ok_or_else(RpcError::overloaded)
+    fn admit(&self, _conn: &ConnHandle, _method: &str) -> Result<Self::Pass, RpcError> {
+        self.0.enter().ok_or_else(RpcError::overloaded)
     }
 }
 

@@ -1,10 +1,9 @@
-//! Counts requests that are being handled, and refuses more than the limit. Holds no request.
+//! Counts the requests that the whole daemon is handling, and refuses more than the limit. Holds no request. One connection
+//! cannot use it up: its reader pauses long before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Requests of one connection.
-const PER_CONNECTION: usize = 512;
 /// Requests of all connections together.
 const PER_DAEMON: usize = 2048;
 
@@ -16,11 +15,6 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// For one connection.
-    pub fn per_connection() -> Self {
-        Self::with_limit(PER_CONNECTION)
-    }
-
     /// For the daemon.
     pub fn per_daemon() -> Self {
         Self::with_limit(PER_DAEMON)

@@ -34,6 +34,8 @@ pub struct Outbox {
     queue: Mutex<Queue>,
     /// Wakes the writer.
     filled: Notify,
+    /// Wakes who waits for room.
+    drained: Notify,
     limits: Limits,
 }
 
@@ -58,7 +60,7 @@ impl Default for Outbox {
 
 impl Outbox {
     fn with_limits(bytes: usize, messages: usize) -> Self {
-        Self { queue: Mutex::default(), filled: Notify::new(), limits: Limits { bytes, messages } }
+        Self { queue: Mutex::default(), filled: Notify::new(), drained: Notify::new(), limits: Limits { bytes, messages } }
     }
 
     /// Puts a message at the end.
@@ -67,13 +69,45 @@ impl Outbox {
         if pushed != Pushed::Closed {
             self.filled.notify_one();
         }
+        if pushed == Pushed::Overflowed {
+            self.drained.notify_waiters();
+        }
         pushed
+    }
+
+    /// Puts a message at the end once a quarter of the room stays free behind it, or nothing else waits.
+    pub async fn push_when_room(&self, message: Outgoing) -> Pushed {
+        loop {
+            // Before the look, so that a change after it is not missed.
+            let drained = self.drained.notified();
+            {
+                let mut queue = self.lock();
+                if queue.has_room_for(message.bytes().len(), self.limits) {
+                    let pushed = queue.push(message, self.limits);
+                    self.filled.notify_one();
+                    return pushed;
+                }
+            }
+            drained.await;
+        }
     }
 
     /// Takes no more messages; what waits is still written.
     pub fn finish(&self) {
         self.lock().closed = true;
         self.filled.notify_one();
+        self.drained.notify_waiters();
+    }
+
+    /// Waits until a quarter of the room is free, or the queue is closed.
+    pub async fn room(&self) {
+        loop {
+            let drained = self.drained.notified();
+            if self.lock().has_room_for(0, self.limits) {
+                return;
+            }
+            drained.await;
+        }
     }
 
     /// The next messages to write, at least one, in order. `None`: closed, and all is written.
@@ -82,7 +116,9 @@ impl Outbox {
             {
                 let mut queue = self.lock();
                 if !queue.waiting.is_empty() {
-                    return Some(queue.take_batch());
+                    let batch = queue.take_batch();
+                    self.drained.notify_waiters();
+                    return Some(batch);
                 }
                 if queue.closed {
                     return None;
@@ -115,6 +151,11 @@ impl Queue {
         self.bytes += message.bytes().len();
         self.waiting.push_back(message);
         Pushed::Queued
+    }
+
+    fn has_room_for(&self, bytes: usize, limits: Limits) -> bool {
+        let fits = || self.bytes + bytes < limits.bytes / 4 * 3 && self.waiting.len() < limits.messages / 4 * 3;
+        self.closed || self.waiting.is_empty() || fits()
     }
 
     fn is_full(&self, limits: Limits) -> bool {

@@ -1,6 +1,7 @@
 //! What a full outbox does.
 
 use agentd_protocol::notification::ServerNotification;
+use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::*;
@@ -98,4 +99,22 @@ async fn no_delta_moves_across_a_response() {
     let shown: Vec<String> =
         all.iter().map(|m| m["params"]["delta"].as_str().map_or(m["id"].to_string(), str::to_owned)).collect();
     assert_eq!(shown, ["123", "1", "4567", "2"]);
+}
+
+#[tokio::test]
+async fn room_comes_with_reading_and_with_the_end() {
+    let outbox = Outbox::with_limits(100, 8);
+    let large = || Outgoing::plain("x".repeat(90));
+    assert_eq!(outbox.push_when_room(large()).await, Pushed::Queued, "nothing else waits");
+    let mut waiting = Box::pin(outbox.push_when_room(large()));
+    let mut reader = Box::pin(outbox.room());
+    assert!((&mut waiting).now_or_never().is_none() && (&mut reader).now_or_never().is_none());
+    assert_eq!(outbox.next_batch().await.expect("a batch").len(), 1);
+    assert_eq!(waiting.await, Pushed::Queued);
+    assert!((&mut reader).now_or_never().is_none(), "the room is taken again");
+    let mut waiting = Box::pin(outbox.push_when_room(large()));
+    assert!((&mut waiting).now_or_never().is_none());
+    outbox.finish();
+    assert_eq!(waiting.await, Pushed::Closed);
+    reader.await;
 }
