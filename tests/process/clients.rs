@@ -129,6 +129,43 @@ fn a_turn_goes_on_without_its_client() {
     drop(daemon);
 }
 
+/// A client that resumes at the very moment a turn ends is told of the end in the right order, whenever that is.
+#[test]
+fn resuming_while_a_turn_ends_ends_up_right() {
+    let model = MockModel::start(|n, _| match n {
+        0 => {
+            let big = |n: usize| {
+                model::call_steps(
+                    &format!("c{n}"),
+                    "exec_command",
+                    &json!({"cmd": "head -c 900000 /dev/zero | tr '\\0' x"}),
+                )
+            };
+            model::stream((0..3).flat_map(big).collect())
+        }
+        _ => {
+            let mut steps = vec![Step::Sleep(Duration::from_millis(5 + n as u64 % 7 * 3))];
+            steps.extend(model::message_steps(&format!("m{n}"), &["ok"], Duration::ZERO));
+            model::stream(steps)
+        }
+    });
+    let home = Home::new(&model);
+    let _daemon = home.listen();
+    let mut first = home.connect();
+    let thread = first.start_thread(json!({"sandbox": "workspace-write"}));
+    first.run_turn(&thread, "big");
+    for round in 0..8 {
+        let mut second = home.connect();
+        let turn = first.start_turn(&thread, &format!("round {round}"));
+        second.resume(&thread);
+        first.finish_turn(&turn);
+        second.drain(Duration::from_millis(60));
+        // It compares what it was told with what is.
+        second.finish();
+    }
+    first.finish();
+}
+
 /// Nobody is there when the question is asked: whoever resumes is asked, and one answer is enough.
 #[test]
 fn an_open_question_waits_for_the_next_client() {

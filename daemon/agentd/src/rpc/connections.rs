@@ -33,8 +33,13 @@ impl Connections {
 
     /// Tells every connection that has finished its handshake.
     pub fn broadcast(&self, message: &Outgoing) {
+        self.broadcast_except(message, |_| false);
+    }
+
+    /// The same without the ones that `told_otherwise` names by number.
+    pub fn broadcast_except(&self, message: &Outgoing, told_otherwise: impl Fn(u64) -> bool) {
         for conn in self.all() {
-            if conn.is_initialized() {
+            if conn.is_initialized() && !told_otherwise(conn.id()) {
                 conn.send(message.clone());
             }
         }

@@ -123,10 +123,11 @@ impl Actor {
     pub(super) fn emit(&mut self, notification: &ServerNotification) {
         let event = Outgoing::notification(notification, now_ms());
         if is_for_everybody(notification) {
-            self.deps.connections.broadcast(&event);
-        } else {
-            self.subscribers.send(&event);
+            // Subscribers get it in its place among the thread's other events, also while those are held back for them.
+            let subscribers = &self.subscribers;
+            self.deps.connections.broadcast_except(&event, |conn_id| subscribers.has(conn_id));
         }
+        self.subscribers.send(&event);
     }
 
     pub(super) fn tell_resolved(&mut self, request_id: i64) {

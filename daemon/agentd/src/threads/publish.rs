@@ -38,6 +38,11 @@ impl Subscribers {
         self.list.retain(|s| s.conn.id() != conn_id);
     }
 
+    /// Whether this connection is one of them.
+    pub(super) fn has(&self, conn_id: u64) -> bool {
+        self.list.iter().any(|s| s.conn.id() == conn_id)
+    }
+
     /// The connection's response is out: delivers what was held back, then whatever `also` yields for it.
     pub(super) fn release(&mut self, conn_id: u64, also: impl FnOnce(&ConnHandle)) {
         let Some(subscriber) = self.list.iter_mut().find(|s| s.conn.id() == conn_id) else { return };
