@@ -15,8 +15,6 @@ pub use super::outgoing::Outgoing;
 pub struct ClientHello {
     /// `clientInfo.name`.
     pub name: String,
-    /// `clientInfo.version`.
-    pub version: String,
     /// Whether it asked for the experimental API.
     pub experimental: bool,
     /// Notifications it does not want, by exact method.
@@ -52,11 +50,6 @@ impl ConnHandle {
     /// Name the client gave itself; empty before `initialize`.
     pub fn client_name(&self) -> &str {
         self.0.hello.get().map_or("", |hello| &hello.name)
-    }
-
-    /// Version the client gave itself; empty before `initialize`.
-    pub fn client_version(&self) -> &str {
-        self.0.hello.get().map_or("", |hello| &hello.version)
     }
 
     /// Whether the client asked for the experimental API.

@@ -91,9 +91,13 @@ async fn merging_stops_at_the_longest_text_of_a_delta() {
 #[tokio::test]
 async fn no_delta_moves_across_a_response() {
     let outbox = Outbox::with_limits(usize::MAX, 8);
-    ["1", "2", "3"].map(|text| outbox.push(delta("a", text)));
+    for text in ["1", "2", "3"] {
+        outbox.push(delta("a", text));
+    }
     outbox.push(Outgoing::plain(r#"{"id":1}"#));
-    ["4", "5", "6", "7"].map(|text| outbox.push(delta("a", text)));
+    for text in ["4", "5", "6", "7"] {
+        outbox.push(delta("a", text));
+    }
     outbox.push(Outgoing::plain(r#"{"id":2}"#));
     let all = drain(&outbox).await;
     let shown: Vec<String> =

@@ -230,7 +230,7 @@ impl Actor {
         ];
         let stored = self.carry_out(effects).await;
         // The asker may be gone; the settings are changed all the same.
-        let _ = reply.send(stored.as_ref().map(|()| ()).map_err(RpcError::store));
+        let _ = reply.send(stored.as_ref().copied().map_err(RpcError::store));
         stored
     }
 
@@ -358,7 +358,6 @@ impl Actor {
             updated_at_ms: self.engine.updated_at_ms(),
             status: self.engine.status(),
             active_turn: self.engine.active_turn(),
-            usage: self.engine.usage(),
         }
     }
 }

@@ -8,7 +8,6 @@ use agentd_engine::rollout::ThreadRecord;
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::ThreadStatus;
 use agentd_protocol::turn::Turn;
-use agentd_protocol::usage::ThreadTokenUsage;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::rpc::conn::ConnHandle;
@@ -34,8 +33,6 @@ pub struct Snapshot {
     pub status: ThreadStatus,
     /// The running turn with all its items, open ones with their text so far.
     pub active_turn: Option<Turn>,
-    /// Token usage so far.
-    pub usage: ThreadTokenUsage,
 }
 
 /// What a thread's task hears from the daemon; polled before anything its children say.

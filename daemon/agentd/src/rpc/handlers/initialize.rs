@@ -38,7 +38,6 @@ fn hello(params: InitializeParams) -> ClientHello {
     let capabilities = params.capabilities.unwrap_or_default();
     ClientHello {
         name: params.client_info.name,
-        version: params.client_info.version,
         experimental: capabilities.experimental_api.unwrap_or(false),
         opted_out: capabilities.opt_out_notification_methods.unwrap_or_default().into_iter().collect(),
     }

@@ -64,6 +64,7 @@ impl Callback for Admission {
 }
 
 /// Any page the user visits could otherwise reach the port on loopback.
+#[allow(clippy::result_large_err, reason = "the WebSocket crate fixes the error's type")]
 fn check_tcp(request: &Request, token: Option<&str>) -> Result<(), ErrorResponse> {
     let text = |name: header::HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text(header::ORIGIN)
