@@ -103,6 +103,11 @@ method_table! {
     ThreadArchive = "thread/archive": threads::ThreadIdParams => Empty, stable;
     ThreadUnarchive = "thread/unarchive": threads::ThreadIdParams => threads::ThreadResponse, stable;
     ThreadUnsubscribe = "thread/unsubscribe": threads::ThreadIdParams => threads::ThreadUnsubscribeResponse, stable;
+    ThreadFork = "thread/fork": thread_start::ThreadForkParams => thread_start::ThreadStartResponse, stable;
+    ThreadTurnsList = "thread/turns/list": thread_list::ThreadTurnsListParams
+        => thread_list::ThreadTurnsListResponse, stable;
+    ThreadItemsList = "thread/items/list": thread_list::ThreadItemsListParams
+        => thread_list::ThreadItemsListResponse, stable;
     TurnStart = "turn/start": turns::TurnStartParams => turns::TurnStartResponse, stable;
     TurnInterrupt = "turn/interrupt": turns::TurnInterruptParams => Empty, stable;
     ModelList = "model/list": models::ModelListParams => models::ModelListResponse, stable;
@@ -117,11 +122,6 @@ method_table! {
     PLANNED;
     /// Shows every planned method to the visitor, in the order of the table.
     visit_planned;
-    ThreadFork = "thread/fork": thread_start::ThreadForkParams => thread_start::ThreadStartResponse, stable;
-    ThreadItemsList = "thread/items/list": thread_list::ThreadItemsListParams
-        => thread_list::ThreadItemsListResponse, stable;
-    ThreadTurnsList = "thread/turns/list": thread_list::ThreadTurnsListParams
-        => thread_list::ThreadTurnsListResponse, stable;
     TurnSteer = "turn/steer": turns::TurnSteerParams => turns::TurnSteerResponse, stable;
 }
 

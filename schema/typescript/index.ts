@@ -18,6 +18,9 @@ export type Methods = {
   "thread/archive": { params: ThreadIdParams, result: Empty },
   "thread/unarchive": { params: ThreadIdParams, result: ThreadResponse },
   "thread/unsubscribe": { params: ThreadIdParams, result: ThreadUnsubscribeResponse },
+  "thread/fork": { params: ThreadForkParams, result: ThreadStartResponse },
+  "thread/turns/list": { params: ThreadTurnsListParams, result: ThreadTurnsListResponse },
+  "thread/items/list": { params: ThreadItemsListParams, result: ThreadItemsListResponse },
   "turn/start": { params: TurnStartParams, result: TurnStartResponse },
   "turn/interrupt": { params: TurnInterruptParams, result: Empty },
   "model/list": { params: ModelListParams, result: ModelListResponse },
@@ -1244,6 +1247,59 @@ cwd: string,
 runtimeWorkspaceRoots: Array<string>, };
 
 /**
+ * Params of `thread/fork`. The settings override those of the source.
+ */
+export type ThreadForkParams = {
+/**
+ * The source.
+ */
+threadId: string,
+/**
+ * The last turn the fork has; without it: all.
+ */
+lastTurnId?: string | null,
+/**
+ * Model slug.
+ */
+model?: string | null,
+/**
+ * Provider id, a key of `model_providers`.
+ */
+modelProvider?: string | null,
+/**
+ * Working directory.
+ */
+cwd?: string | null,
+/**
+ * When to ask.
+ */
+approvalPolicy?: AskForApproval | null,
+/**
+ * Who answers approvals; only `user` is known.
+ */
+approvalsReviewer?: string | null,
+/**
+ * What commands may do, as a mode.
+ */
+sandbox?: SandboxMode | null,
+/**
+ * Configuration for this thread only: dotted keys, as in `config.toml`.
+ */
+config?: { [key in string]: JsonValue } | null,
+/**
+ * Whether the fork is forgotten when it is unloaded.
+ */
+ephemeral?: boolean | null,
+/**
+ * Service tier to ask the model service for.
+ */
+serviceTier?: string | null,
+/**
+ * Leave `thread.turns` empty.
+ */
+excludeTurns?: boolean | null, };
+
+/**
  * Params of methods that need no more than the thread.
  */
 export type ThreadIdParams = {
@@ -1256,6 +1312,69 @@ threadId: string, };
  * What clients see of a turn, tagged by `type`.
  */
 export type ThreadItem = { "type": "userMessage" } & UserMessageItem | { "type": "agentMessage" } & AgentMessageItem | { "type": "reasoning" } & ReasoningItem | { "type": "commandExecution" } & CommandExecutionItem | { "type": "fileChange" } & FileChangeItem;
+
+/**
+ * An item with its turn.
+ */
+export type ThreadItemEntry = {
+/**
+ * The turn.
+ */
+turnId: string,
+/**
+ * The item.
+ */
+item: ThreadItem,
+/**
+ * Unix milliseconds.
+ */
+startedAtMs: number | null,
+/**
+ * Unix milliseconds.
+ */
+completedAtMs: number | null, };
+
+/**
+ * Params of `thread/items/list`.
+ */
+export type ThreadItemsListParams = {
+/**
+ * The thread.
+ */
+threadId: string,
+/**
+ * Only items of this turn.
+ */
+turnId?: string | null,
+/**
+ * Where an earlier page ended.
+ */
+cursor?: string | null,
+/**
+ * At most this many.
+ */
+limit?: number | null,
+/**
+ * Which way; oldest first by default.
+ */
+sortDirection?: SortDirection | null, };
+
+/**
+ * Result of `thread/items/list`.
+ */
+export type ThreadItemsListResponse = {
+/**
+ * The items.
+ */
+data: Array<ThreadItemEntry>,
+/**
+ * For the next page, if there is more.
+ */
+nextCursor: string | null,
+/**
+ * For what is before this page; only with the other sort direction.
+ */
+backwardsCursor: string | null, };
 
 /**
  * Params of `thread/list`.
@@ -1716,6 +1835,48 @@ last: TokenUsageBreakdown,
  * Size of the model's context window in tokens, if it is known.
  */
 modelContextWindow: number | null, };
+
+/**
+ * Params of `thread/turns/list`.
+ */
+export type ThreadTurnsListParams = {
+/**
+ * The thread.
+ */
+threadId: string,
+/**
+ * Where an earlier page ended.
+ */
+cursor?: string | null,
+/**
+ * At most this many.
+ */
+limit?: number | null,
+/**
+ * Which way; newest first by default.
+ */
+sortDirection?: SortDirection | null,
+/**
+ * Which items the turns carry; the summary by default.
+ */
+itemsView?: ItemsView | null, };
+
+/**
+ * Result of `thread/turns/list`.
+ */
+export type ThreadTurnsListResponse = {
+/**
+ * The turns.
+ */
+data: Array<Turn>,
+/**
+ * For the next page, if there is more.
+ */
+nextCursor: string | null,
+/**
+ * For what is before this page; only with the other sort direction.
+ */
+backwardsCursor: string | null, };
 
 /**
  * Result of `thread/unsubscribe`.

@@ -273,6 +273,14 @@ impl Session {
         result
     }
 
+    /// Forks a thread, reads its `thread/started`, and folds from what the response says.
+    pub fn fork(&mut self, params: Value) -> Value {
+        let result = self.request("thread/fork", params);
+        self.until("thread/started", |p| p["thread"]["id"] == result["thread"]["id"]);
+        self.track(&result["thread"]);
+        result
+    }
+
     fn track(&mut self, thread: &Value) {
         let thread: Thread = serde_json::from_value(thread.clone()).expect("a thread");
         self.views.insert(thread.id.clone(), ThreadView::from_thread(thread));

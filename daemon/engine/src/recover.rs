@@ -75,7 +75,7 @@ impl Replay {
     }
 
     fn turn_started(&mut self, started: TurnStarted) {
-        self.thread.updated_at_ms = started.started_at_ms;
+        self.thread.updated_at_ms = self.thread.updated_at_ms.max(started.started_at_ms);
         self.turn = Some(OpenTurn {
             started,
             items: Vec::new(),
@@ -84,7 +84,8 @@ impl Replay {
     }
 
     fn turn_completed(&mut self, completed: &TurnCompleted) {
-        self.thread.updated_at_ms = completed.completed_at_ms;
+        // A fork was made after the turns that it shares with its source.
+        self.thread.updated_at_ms = self.thread.updated_at_ms.max(completed.completed_at_ms);
         self.turn = None;
     }
 

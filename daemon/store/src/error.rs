@@ -40,13 +40,16 @@ pub enum StoreError {
     /// No such thread.
     #[error("thread not found: {0}")]
     UnknownThread(String),
+    /// The thread has no such turn, or it still runs.
+    #[error("turn not found: {0}")]
+    UnknownTurn(String),
     /// A second `ThreadStarted` for the same thread.
     #[error("thread {0} exists already")]
     ThreadExists(String),
     /// A thread has to begin with `ThreadStarted` and `Settings` in one append.
     #[error("thread {0} does not begin with its record and settings")]
     IncompleteThread(String),
-    /// The cursor was not made by [`crate::Store::list_threads`] for this sort key.
+    /// The cursor was not made by this list (for threads: with this sort key).
     #[error("invalid cursor: {0}")]
     InvalidCursor(String),
     /// A rollout line cannot be written or read.

@@ -2,11 +2,14 @@
 //!
 //! Holds no copy of the item; reads join the rollout line.
 
+use std::ops::Range;
+
 use agentd_engine::rollout::ItemLine;
 use agentd_protocol::item::ThreadItem;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Params, params};
 
 use crate::error::{During, StoreError};
+use crate::list::SortDirection;
 
 /// Place of an open item, for the writer.
 #[derive(Clone, Debug)]
@@ -18,9 +21,36 @@ pub(crate) struct ItemPlace {
 
 /// An item as it was last written.
 pub(crate) struct StoredItem {
-    pub(crate) turn_ord: i64,
+    /// Number of its turn, and its number in it.
+    pub(crate) place: (i64, i64),
     pub(crate) open: bool,
+    pub(crate) turn_id: String,
     pub(crate) item: ThreadItem,
+}
+
+/// Places from one (included) to another (not included).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ItemRange {
+    pub(crate) from: (i64, i64),
+    pub(crate) to: (i64, i64),
+}
+
+impl ItemRange {
+    /// All items of these turns.
+    pub(crate) fn of_turns(turns: &Range<i64>) -> Self {
+        Self {
+            from: (turns.start, 0),
+            to: (turns.end, 0),
+        }
+    }
+
+    /// What both have.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            from: self.from.max(other.from),
+            to: self.to.min(other.to),
+        }
+    }
 }
 
 pub(crate) fn insert(
@@ -64,20 +94,55 @@ pub(crate) fn open_places(conn: &Connection, thread_key: i64) -> Result<Vec<Item
     rows.collect::<rusqlite::Result<_>>().during("find open items")
 }
 
-/// All items of the thread in order.
-pub(crate) fn read_all(conn: &Connection, thread_key: i64) -> Result<Vec<StoredItem>, StoreError> {
-    const SQL: &str = "SELECT i.turn_ord, i.open, l.payload
-         FROM item i JOIN rollout_line l ON l.thread_key = i.thread_key AND l.seq = i.seq
-         WHERE i.thread_key = ?1 ORDER BY i.turn_ord, i.ord";
-    let mut statement = conn.prepare_cached(SQL).during("read items")?;
-    let mut rows = statement.query([thread_key]).during("read items")?;
+/// At most `limit` items of a range.
+pub(crate) fn read(
+    conn: &Connection,
+    thread_key: i64,
+    range: &ItemRange,
+    direction: SortDirection,
+    limit: i64,
+) -> Result<Vec<StoredItem>, StoreError> {
+    let sql = format!(
+        "{SELECT} AND (i.turn_ord, i.ord) >= (?2, ?3) AND (i.turn_ord, i.ord) < (?4, ?5)
+         ORDER BY i.turn_ord {0}, i.ord {0} LIMIT ?6",
+        direction.word()
+    );
+    let values = params![thread_key, range.from.0, range.from.1, range.to.0, range.to.1, limit];
+    query(conn, &sql, values)
+}
+
+/// The first item of a turn of this type from one end; `kind` is the item's `type`.
+pub(crate) fn first_of_kind(
+    conn: &Connection,
+    thread_key: i64,
+    turn_ord: i64,
+    kind: &str,
+    direction: SortDirection,
+) -> Result<Option<StoredItem>, StoreError> {
+    let sql = format!(
+        "{SELECT} AND i.turn_ord = ?2 AND l.payload ->> '$.item.type' = ?3 ORDER BY i.ord {} LIMIT 1",
+        direction.word()
+    );
+    Ok(query(conn, &sql, params![thread_key, turn_ord, kind])?.pop())
+}
+
+/// CROSS JOIN keeps SQLite from starting with the lines.
+const SELECT: &str = "SELECT i.turn_ord, i.ord, i.open, t.turn_id, l.payload FROM item i
+     CROSS JOIN turn t ON t.thread_key = i.thread_key AND t.ord = i.turn_ord
+     CROSS JOIN rollout_line l ON l.thread_key = i.thread_key AND l.seq = i.seq
+     WHERE i.thread_key = ?1";
+
+fn query(conn: &Connection, sql: &str, values: impl Params) -> Result<Vec<StoredItem>, StoreError> {
+    let mut statement = conn.prepare_cached(sql).during("read items")?;
+    let mut rows = statement.query(values).during("read items")?;
     let mut items = Vec::new();
     while let Some(row) = rows.next().during("read items")? {
-        let payload = row.get_ref(2).and_then(|v| Ok(v.as_str()?)).during("read items")?;
+        let payload = row.get_ref(4).and_then(|v| Ok(v.as_str()?)).during("read items")?;
         let line: ItemLine = serde_json::from_str(payload).map_err(StoreError::json("item line"))?;
         items.push(StoredItem {
-            turn_ord: row.get(0).during("read items")?,
-            open: row.get(1).during("read items")?,
+            place: (row.get(0).during("read items")?, row.get(1).during("read items")?),
+            open: row.get(2).during("read items")?,
+            turn_id: row.get(3).during("read items")?,
             item: line.item,
         });
     }

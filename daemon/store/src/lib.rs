@@ -8,10 +8,12 @@ mod approval;
 mod checkpoint;
 mod connection;
 mod error;
+mod fork;
 mod history;
 mod item;
 mod list;
 mod migrate;
+mod page;
 mod place;
 mod projection;
 mod reader;
@@ -27,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use agentd_engine::rollout::RolloutLine;
-use agentd_protocol::turn::Turn;
+use agentd_protocol::turn::{ItemsView, Turn};
 use rusqlite::Connection;
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 use tokio::sync::oneshot;
@@ -35,8 +37,10 @@ use tokio::sync::oneshot;
 pub use approval::ApprovalRow;
 pub use connection::FILE_NAME;
 pub use error::StoreError;
+pub use fork::ForkPoint;
 pub use list::{DEFAULT_LIMIT, ListPage, ListQuery, MAX_LIMIT, SortDirection, SortKey};
 pub use migrate::SCHEMA_VERSION;
+pub use page::{ItemEntry, Page, PageQuery};
 pub use thread::ThreadRow;
 
 use reader::Readers;
@@ -125,6 +129,21 @@ impl Store {
         Ok(())
     }
 
+    /// Adds a thread that begins as another one does, without copying anything. `lines` are its own and begin with
+    /// `ThreadStarted` and `Settings`. Durable when this returns.
+    ///
+    /// # Errors
+    /// As [`Store::append`], and [`StoreError::UnknownTurn`].
+    pub async fn fork(&self, thread_id: &str, point: ForkPoint, lines: Vec<RolloutLine>) -> Result<(), StoreError> {
+        let lines = rollout_line::encode(lines)?;
+        self.write(Write::Fork {
+            thread_id: thread_id.to_owned(),
+            point,
+            lines,
+        })
+        .await
+    }
+
     /// Puts a thread away or brings it back. Durable when this returns.
     ///
     /// # Errors
@@ -191,6 +210,37 @@ impl Store {
     /// As [`Store::thread`], [`StoreError::UnknownThread`], and [`StoreError::Line`] for a line this build cannot read.
     pub fn rollout(&self, thread_id: &str) -> Result<Vec<RolloutLine>, StoreError> {
         self.of_thread(thread_id, history::rollout)
+    }
+
+    /// What a fork would share with its source: lines that follow the fork's own record and settings, and the turns.
+    /// Blocking.
+    ///
+    /// # Errors
+    /// As [`Store::rollout`], and [`StoreError::UnknownTurn`].
+    pub fn shared(&self, point: &ForkPoint) -> Result<(Vec<RolloutLine>, Vec<Turn>), StoreError> {
+        let last = point.last_turn_id.as_deref();
+        self.of_thread(&point.source_id, |conn, key| history::shared(conn, key, last))
+    }
+
+    /// A page of turns. A turn carries the items that `view` says, open ones with their text so far. Blocking.
+    ///
+    /// # Errors
+    /// As [`Store::turns`], and [`StoreError::InvalidCursor`].
+    pub fn turns_page(&self, thread_id: &str, query: &PageQuery, view: ItemsView) -> Result<Page<Turn>, StoreError> {
+        self.of_thread(thread_id, |conn, key| page::turns(conn, key, query, view))
+    }
+
+    /// A page of items, of one turn or of all; open ones with their text so far. Blocking.
+    ///
+    /// # Errors
+    /// As [`Store::turns_page`], and [`StoreError::UnknownTurn`].
+    pub fn items_page(
+        &self,
+        thread_id: &str,
+        turn_id: Option<&str>,
+        query: &PageQuery,
+    ) -> Result<Page<ItemEntry>, StoreError> {
+        self.of_thread(thread_id, |conn, key| page::items(conn, key, turn_id, query))
     }
 
     /// The approvals of a thread in the order they were asked. Blocking.

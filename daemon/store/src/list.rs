@@ -31,6 +31,16 @@ pub enum SortDirection {
     Descending,
 }
 
+impl SortDirection {
+    /// As SQL says it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Ascending => "ASC",
+            Self::Descending => "DESC",
+        }
+    }
+}
+
 /// Which threads are wanted. Empty lists do not filter.
 #[derive(Clone, Debug, Default)]
 pub struct ListQuery {
@@ -184,11 +194,7 @@ fn statement(query: &ListQuery, limit: usize) -> Result<(String, Vec<Value>), St
         conditions.push("(t.name LIKE ? ESCAPE '\\' OR t.preview LIKE ? ESCAPE '\\')".to_owned());
         values.extend([Value::from(pattern(term)), Value::from(pattern(term))]);
     }
-    let direction = if query.direction == SortDirection::Ascending {
-        "ASC"
-    } else {
-        "DESC"
-    };
+    let direction = query.direction.word();
     let sql = format!(
         "SELECT {COLUMNS}, {column}, t.thread_key FROM {SOURCE} WHERE {}
          ORDER BY {column} {direction}, t.thread_key {direction} LIMIT {}",

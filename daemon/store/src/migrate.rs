@@ -6,7 +6,10 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::{During, StoreError};
 
-const MIGRATIONS: &[&str] = &[include_str!("../../../schema/sql/0001_initial.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../../schema/sql/0001_initial.sql"),
+    include_str!("../../../schema/sql/0002_forks.sql"),
+];
 
 /// Highest schema version this build knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

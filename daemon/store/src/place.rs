@@ -44,6 +44,13 @@ impl ThreadPlace {
         }
     }
 
+    /// What a fork's first own lines follow: the turns and the preview that it shares with others.
+    pub(crate) fn begin(&mut self, conn: &Connection, thread_id: &str) -> Result<(), StoreError> {
+        self.next_turn = turn::next_ord(conn, self.key)?;
+        self.has_preview = thread::write_facts(conn, thread_id)?.is_some_and(|(_, has_preview, _)| has_preview);
+        Ok(())
+    }
+
     fn load(conn: &Connection, thread_id: &str) -> Result<Option<Self>, StoreError> {
         let Some((key, has_preview, unfinished)) = thread::write_facts(conn, thread_id)? else {
             return Ok(None);

@@ -9,6 +9,7 @@ use agentd_protocol::turn::TurnStatus;
 use rusqlite::Connection;
 
 use crate::error::StoreError;
+use crate::fork::{self, ForkPoint};
 use crate::item::ItemPlace;
 use crate::place::{Places, ThreadPlace};
 use crate::rollout_line::Line;
@@ -47,6 +48,28 @@ pub(crate) fn append(
     projection.finish()
 }
 
+/// Adds a thread that begins as another one does up to `point`; `lines` are its own first ones.
+pub(crate) fn fork(
+    conn: &Connection,
+    places: &mut Places,
+    thread_id: &str,
+    point: &ForkPoint,
+    lines: &[Line],
+) -> Result<(), StoreError> {
+    let source = thread::key(conn, &point.source_id)?;
+    let source = source.ok_or_else(|| StoreError::UnknownThread(point.source_id.clone()))?;
+    if places.get(conn, thread_id)?.is_some() {
+        return Err(StoreError::ThreadExists(thread_id.to_owned()));
+    }
+    let mut place = create(conn, thread_id, lines)?;
+    if let Some(cut) = fork::cut(conn, source, point.last_turn_id.as_deref())? {
+        fork::attach(conn, place.key, cut)?;
+        place.begin(conn, thread_id)?;
+    }
+    places.insert(thread_id, place);
+    append(conn, places, thread_id, lines)
+}
+
 fn create(conn: &Connection, thread_id: &str, lines: &[Line]) -> Result<ThreadPlace, StoreError> {
     let mut first = lines.iter().map(|l| &l.line);
     match (first.next(), first.next()) {
@@ -70,9 +93,11 @@ pub(crate) fn rebuild(conn: &Connection, places: &mut Places, thread_id: &str) -
     thread::clear(conn, key)?;
     let has_checkpoints = place.has_checkpoints;
     // An empty place says that there are no checkpoints, so the lines of the past do not delete those of today.
+    fork::inherit(conn, key)?;
     *place = ThreadPlace::empty(key);
+    place.begin(conn, thread_id)?;
     let mut projection = Projection::new(conn, place);
-    rollout_line::for_each(conn, key, |seq, line| {
+    rollout_line::for_each(conn, key, 1..=i64::MAX, |seq, line| {
         projection.place.next_seq = seq + 1;
         projection.line(seq, &line)
     })?;
@@ -115,7 +140,7 @@ impl<'a> Projection<'a> {
                 self.change.usage = Some(line.usage);
                 Ok(())
             }
-            RolloutLine::TurnCompleted(completed) => self.turn_completed(completed),
+            RolloutLine::TurnCompleted(completed) => self.turn_completed(seq, completed),
             RolloutLine::ThreadNamed(named) => {
                 self.change.name = Some(named.name.clone());
                 Ok(())
@@ -139,13 +164,13 @@ impl<'a> Projection<'a> {
         Ok(())
     }
 
-    fn turn_completed(&mut self, line: &TurnCompleted) -> Result<(), StoreError> {
+    fn turn_completed(&mut self, seq: i64, line: &TurnCompleted) -> Result<(), StoreError> {
         let last = self.place.next_turn - 1;
         let key = self.place.key;
         let Some(place) = self.place.turn(self.conn, &line.turn_id)? else {
             return unknown_turn(&line.turn_id);
         };
-        turn::complete(self.conn, key, place.ord, line)?;
+        turn::complete(self.conn, key, place.ord, seq, line)?;
         place.open = false;
         if place.ord == last {
             self.change.last_turn_status = Some(line.status);

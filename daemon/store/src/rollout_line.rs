@@ -2,6 +2,8 @@
 //!
 //! Nothing here updates or deletes.
 
+use std::ops::RangeInclusive;
+
 use agentd_engine::rollout::RolloutLine;
 use rusqlite::{Connection, params};
 
@@ -44,15 +46,19 @@ pub(crate) fn next_seq(conn: &Connection, thread_key: i64) -> Result<i64, StoreE
         .during("find the end of a rollout")
 }
 
-/// Calls `each` with `(seq, line)` for every line of the thread in order.
+/// Calls `each` with `(seq, line)` for these lines of the thread in order.
 pub(crate) fn for_each(
     conn: &Connection,
     thread_key: i64,
+    range: RangeInclusive<i64>,
     mut each: impl FnMut(i64, RolloutLine) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    const SQL: &str = "SELECT seq, kind, payload FROM rollout_line WHERE thread_key = ?1 ORDER BY seq";
+    const SQL: &str = "SELECT seq, kind, payload FROM rollout_line
+         WHERE thread_key = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq";
     let mut statement = conn.prepare_cached(SQL).during("read a rollout")?;
-    let mut rows = statement.query([thread_key]).during("read a rollout")?;
+    let mut rows = statement
+        .query(params![thread_key, range.start(), range.end()])
+        .during("read a rollout")?;
     while let Some(row) = rows.next().during("read a rollout")? {
         let kind = row.get_ref(1).and_then(|v| Ok(v.as_str()?)).during("read a rollout")?;
         let payload = row.get_ref(2).and_then(|v| Ok(v.as_str()?)).during("read a rollout")?;

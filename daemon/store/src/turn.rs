@@ -2,11 +2,14 @@
 //!
 //! Also owns the words turn statuses are stored under.
 
+use std::ops::Range;
+
 use agentd_engine::rollout::{TurnCompleted, TurnStarted};
 use agentd_protocol::turn::{ItemsView, Turn, TurnStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{During, StoreError};
+use crate::list::SortDirection;
 
 /// Place of a turn in its thread, for the writer.
 #[derive(Clone, Debug)]
@@ -47,8 +50,15 @@ pub(crate) fn insert(conn: &Connection, thread_key: i64, ord: i64, turn: &TurnSt
     Ok(())
 }
 
-pub(crate) fn complete(conn: &Connection, thread_key: i64, ord: i64, turn: &TurnCompleted) -> Result<(), StoreError> {
-    const SQL: &str = "UPDATE turn SET status = ?3, completed_at_ms = ?4, duration_ms = ?5, error = ?6
+/// `seq`: the rollout line that ends the turn.
+pub(crate) fn complete(
+    conn: &Connection,
+    thread_key: i64,
+    ord: i64,
+    seq: i64,
+    turn: &TurnCompleted,
+) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE turn SET status = ?3, completed_at_ms = ?4, duration_ms = ?5, error = ?6, end_seq = ?7
          WHERE thread_key = ?1 AND ord = ?2";
     let error = turn
         .error
@@ -58,14 +68,23 @@ pub(crate) fn complete(conn: &Connection, thread_key: i64, ord: i64, turn: &Turn
         .map_err(StoreError::json("turn.error"))?;
     let status = status_word(turn.status);
     let mut statement = conn.prepare_cached(SQL).during("complete a turn")?;
-    let values = params![thread_key, ord, status, turn.completed_at_ms, turn.duration_ms, error];
+    let values = params![
+        thread_key,
+        ord,
+        status,
+        turn.completed_at_ms,
+        turn.duration_ms,
+        error,
+        seq
+    ];
     statement.execute(values).during("complete a turn")?;
     Ok(())
 }
 
 /// The number the next turn of the thread gets.
 pub(crate) fn next_ord(conn: &Connection, thread_key: i64) -> Result<i64, StoreError> {
-    const SQL: &str = "SELECT coalesce(max(ord), -1) + 1 FROM turn WHERE thread_key = ?1";
+    const SQL: &str = "SELECT max(fork_turns, coalesce((SELECT max(ord) + 1 FROM turn WHERE thread_key = ?1), 0))
+         FROM thread WHERE thread_key = ?1";
     let mut statement = conn.prepare_cached(SQL).during("find the last turn")?;
     statement
         .query_row([thread_key], |row| row.get(0))
@@ -104,12 +123,42 @@ pub(crate) fn find_place(conn: &Connection, thread_key: i64, turn_id: &str) -> R
         .during("find a turn")
 }
 
-/// All turns in order, still without items. The position in the vector is the turn's `ord`.
-pub(crate) fn read_all(conn: &Connection, thread_key: i64) -> Result<Vec<Turn>, StoreError> {
-    const SQL: &str = "SELECT turn_id, status, started_at_ms, completed_at_ms, duration_ms, error
-         FROM turn WHERE thread_key = ?1 ORDER BY ord";
-    let mut statement = conn.prepare_cached(SQL).during("read turns")?;
-    let mut rows = statement.query([thread_key]).during("read turns")?;
+/// The last turn of these that has ended (with this id, if one is given): its number and the line that ended it.
+pub(crate) fn last_ended(
+    conn: &Connection,
+    thread_key: i64,
+    turns: &Range<i64>,
+    turn_id: Option<&str>,
+) -> Result<Option<(i64, i64)>, StoreError> {
+    const SQL: &str = "SELECT ord, end_seq FROM turn
+         WHERE thread_key = ?1 AND ord >= ?2 AND ord < ?3 AND end_seq IS NOT NULL AND turn_id = coalesce(?4, turn_id)
+         ORDER BY ord DESC LIMIT 1";
+    let mut statement = conn.prepare_cached(SQL).during("find the end of a turn")?;
+    statement
+        .query_row(params![thread_key, turns.start, turns.end, turn_id], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()
+        .during("find the end of a turn")
+}
+
+/// At most `limit` of these turns with their numbers, still without items.
+pub(crate) fn read(
+    conn: &Connection,
+    thread_key: i64,
+    turns: &Range<i64>,
+    direction: SortDirection,
+    limit: i64,
+) -> Result<Vec<(i64, Turn)>, StoreError> {
+    let sql = format!(
+        "SELECT turn_id, status, started_at_ms, completed_at_ms, duration_ms, error, ord
+         FROM turn WHERE thread_key = ?1 AND ord >= ?2 AND ord < ?3 ORDER BY ord {} LIMIT ?4",
+        direction.word()
+    );
+    let mut statement = conn.prepare_cached(&sql).during("read turns")?;
+    let mut rows = statement
+        .query(params![thread_key, turns.start, turns.end, limit])
+        .during("read turns")?;
     let mut turns = Vec::new();
     while let Some(row) = rows.next().during("read turns")? {
         let error: Option<String> = row.get(5).during("read turns")?;
@@ -117,10 +166,11 @@ pub(crate) fn read_all(conn: &Connection, thread_key: i64) -> Result<Vec<Turn>, 
             .map(|e| serde_json::from_str(&e))
             .transpose()
             .map_err(StoreError::json("turn.error"))?;
-        turns.push(Turn {
+        let turn = Turn {
             error,
             ..without_error(row).during("read turns")?
-        });
+        };
+        turns.push((row.get(6).during("read turns")?, turn));
     }
     Ok(turns)
 }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{During, StoreError};
+use crate::fork::ForkPoint;
 use crate::place::Places;
 use crate::projection;
 use crate::rollout_line::Line;
@@ -24,6 +25,12 @@ const BATCH: usize = 256;
 pub(crate) enum Write {
     /// Adds lines to a thread.
     Append { thread_id: String, lines: Vec<Line> },
+    /// Adds a thread that begins as another one does.
+    Fork {
+        thread_id: String,
+        point: ForkPoint,
+        lines: Vec<Line>,
+    },
     /// Puts a thread away or brings it back.
     SetArchived { thread_id: String, archived: bool },
     /// Derives the projections of a thread again.
@@ -119,6 +126,11 @@ impl Writer {
 fn apply(conn: &Connection, places: &mut Places, write: &Write) -> Result<(), StoreError> {
     match write {
         Write::Append { thread_id, lines } => projection::append(conn, places, thread_id, lines),
+        Write::Fork {
+            thread_id,
+            point,
+            lines,
+        } => projection::fork(conn, places, thread_id, point, lines),
         Write::SetArchived { thread_id, archived } => set_archived(conn, thread_id, *archived),
         Write::Rebuild { thread_id } => projection::rebuild(conn, places, thread_id),
         Write::Shutdown => Ok(()),

@@ -20,7 +20,7 @@ fn names_are_unique_and_of_one_style() {
         );
     }
     assert_eq!(find("turn/start").map(|line| line.experimental), Some(false));
-    assert_eq!(find("thread/fork"), None);
+    assert_eq!(find("thread/rollback"), None);
 }
 
 /// Decodes the same params once as an empty object, once with every member null that was written as null, and once with

@@ -119,6 +119,7 @@ impl RpcError {
             StoreError::Busy => Self::overloaded(),
             StoreError::UnknownThread(id) => Self::thread_not_found(id),
             StoreError::InvalidCursor(cursor) => Self::invalid_cursor(cursor),
+            StoreError::UnknownTurn(_) => Self::invalid_request("turnNotFound", message),
             StoreError::ThreadExists(_) => Self::invalid_request("threadExists", message),
             StoreError::Closed => Self::invalid_request("shuttingDown", message),
             StoreError::DiskFull { .. } => Self::new(INTERNAL_ERROR, "diskFull", message),

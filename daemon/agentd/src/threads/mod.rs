@@ -1,12 +1,13 @@
 //! Threads in memory: one task each, reached through typed handles.
 //!
 //! [`registry`] finds or loads them, [`handle`] speaks to them, [`actor`] is their loop, [`effects`] carries out what the
-//! engine decided, [`publish`] tells subscribers, [`metadata`] names and archives,
+//! engine decided, [`publish`] tells subscribers, [`metadata`] names and archives, [`fork`] forks,
 //! [`prepare`] gathers what a turn needs to know, [`thread_view`] shapes
 //! what clients see. Decisions belong to the engine, storage to the store crate.
 
 pub mod actor;
 pub mod effects;
+pub mod fork;
 pub mod handle;
 pub mod metadata;
 pub mod prepare;

@@ -101,10 +101,16 @@ impl Registry {
         if !ephemeral {
             self.deps.store.append(&id, lines).await?;
         }
+        Ok(self.put(engine, config))
+    }
+
+    /// Puts a new thread in memory.
+    pub(super) fn put(&self, engine: Engine, config: Arc<Config>) -> ThreadHandle {
+        let id = engine.record().id.clone();
         let handle = actor::spawn(engine, self.deps.clone(), config);
         let cell = Arc::new(OnceCell::new_with(Some(handle.clone())));
         self.map().insert(id, cell);
-        Ok(handle)
+        handle
     }
 
     /// The thread if it is in memory.
@@ -189,7 +195,10 @@ impl Registry {
     }
 
     /// What the store knows of a thread without its rollout.
-    pub(super) async fn row(&self, thread_id: &str) -> Result<Option<ThreadRow>, RpcError> {
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn row(&self, thread_id: &str) -> Result<Option<ThreadRow>, RpcError> {
         let (store, id) = (self.deps.store.clone(), thread_id.to_owned());
         blocking(move || store.thread(&id)).await
     }

@@ -1,9 +1,10 @@
 //! What clients see of a thread: the protocol's `Thread`, from memory or from the store.
 
 use agentd_engine::rollout::ThreadRecord;
+use agentd_protocol::item::ThreadItem;
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::{Thread, ThreadEnvironment, ThreadStatus};
-use agentd_protocol::turn::{Turn, TurnStatus};
+use agentd_protocol::turn::{ItemsView, Turn, TurnStatus};
 use agentd_store::{Store, ThreadRow};
 
 use super::handle::Snapshot;
@@ -36,15 +37,40 @@ pub fn from_row(row: ThreadRow, status: ThreadStatus) -> Thread {
 pub async fn turns(store: &Store, snapshot: Option<&Snapshot>, thread_id: &str) -> Result<Vec<Turn>, RpcError> {
     let (store, id) = (store.clone(), thread_id.to_owned());
     let mut turns = blocking(move || store.turns(&id)).await?;
-    if let Some(active) = snapshot.and_then(|s| s.active_turn.clone()) {
-        match turns.iter_mut().find(|turn| turn.id == active.id) {
-            // It may have ended between the snapshot and the read.
-            Some(stored) if stored.status != TurnStatus::InProgress => {}
-            Some(stored) => *stored = active,
-            None => turns.push(active),
-        }
+    if let Some(active) = snapshot.and_then(|s| s.active_turn.clone())
+        && !put_running_turn(&mut turns, active.clone())
+    {
+        turns.push(active);
     }
     Ok(turns)
+}
+
+/// Puts the running turn in the place of what is stored of it. `false`: it is not among these turns.
+pub fn put_running_turn(turns: &mut [Turn], active: Turn) -> bool {
+    match turns.iter_mut().find(|turn| turn.id == active.id) {
+        // It may have ended between the snapshot and the read.
+        Some(stored) if stored.status != TurnStatus::InProgress => {}
+        Some(stored) => *stored = active,
+        None => return false,
+    }
+    true
+}
+
+/// A turn that has all its items, with those that the view shows.
+pub fn with_items(mut turn: Turn, view: ItemsView) -> Turn {
+    match view {
+        ItemsView::Full => {}
+        ItemsView::NotLoaded => turn.items.clear(),
+        ItemsView::Summary => {
+            let is_question = |item: &&ThreadItem| matches!(item, ThreadItem::UserMessage(_));
+            let is_answer = |item: &&ThreadItem| matches!(item, ThreadItem::AgentMessage(_));
+            let question = turn.items.iter().find(is_question);
+            let answer = turn.items.iter().rev().find(is_answer);
+            turn.items = question.into_iter().chain(answer).cloned().collect();
+        }
+    }
+    turn.items_view = view;
+    turn
 }
 
 fn build(

@@ -77,3 +77,19 @@ pub(super) fn warn(conn: &ConnHandle, thread_id: &str, messages: &[String]) {
 pub(super) fn checked_id(thread_id: &str) -> Result<(), RpcError> {
     uuid::Uuid::parse_str(thread_id).map(drop).map_err(RpcError::invalid_thread_id)
 }
+
+/// A thread whose history is in the store, as it stands in memory; `None` if it is not there.
+pub(super) async fn stored_snapshot(daemon: &Daemon, thread_id: &str, method: &str) -> Result<Option<Snapshot>, RpcError> {
+    // The thread may end between the look-up and its answer; then the store knows it all.
+    let snapshot = match daemon.threads.loaded(thread_id) {
+        Some(handle) => handle.snapshot().await.ok(),
+        None => None,
+    };
+    match snapshot {
+        Some(snapshot) if snapshot.record.ephemeral => {
+            let message = format!("ephemeral threads do not support {method}");
+            Err(RpcError::invalid_request("ephemeral", message))
+        }
+        other => Ok(other),
+    }
+}
