@@ -72,7 +72,16 @@ pub fn models(config: &Config) -> Vec<Model> {
         .collect();
     if !models.iter().any(|model| model.model == config.model) {
         let reasoning = supports_reasoning(&config.model);
-        models.insert(0, model(&config.model, &config.model, "Configured in config.toml.", reasoning, false));
+        models.insert(
+            0,
+            model(
+                &config.model,
+                &config.model,
+                "Configured in config.toml.",
+                reasoning,
+                false,
+            ),
+        );
     }
     for model in &mut models {
         model.is_default = model.model == config.model;
@@ -91,7 +100,10 @@ pub fn model_facts(config: &Config, slug: &str, provider: &str) -> Result<ModelF
     let known = ENTRIES.iter().find(|entry| entry.slug == slug);
     let window = config.model_context_window.or(known.map(|entry| entry.context_window));
     let reasoning = known.map_or_else(|| supports_reasoning(slug), |entry| entry.reasoning);
-    let instructions = config.model_instructions.as_deref().unwrap_or_else(|| agentd_prompts::base_instructions());
+    let instructions = config
+        .model_instructions
+        .as_deref()
+        .unwrap_or_else(|| agentd_prompts::base_instructions());
     Ok(ModelFacts {
         instructions: instructions.to_owned(),
         context_window: window.map(|tokens| tokens / 100 * USABLE_PERCENT + tokens % 100 * USABLE_PERCENT / 100),
@@ -104,7 +116,9 @@ pub fn model_facts(config: &Config, slug: &str, provider: &str) -> Result<ModelF
 
 /// Whether a model that is not in the catalog belongs to a family that takes `reasoning`.
 fn supports_reasoning(slug: &str) -> bool {
-    let numbered_o = slug.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let numbered_o = slug
+        .strip_prefix('o')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     numbered_o || slug.starts_with("gpt-5") || slug.starts_with("gpt-6") || slug.contains("codex")
 }
 
@@ -113,7 +127,11 @@ fn model(slug: &str, name: &str, description: &str, reasoning: bool, hidden: boo
         reasoning_effort: (*effort).to_owned(),
         description: (*text).to_owned(),
     };
-    let efforts = if reasoning { EFFORTS.iter().map(option).collect() } else { vec![option(&("none", "Does not reason"))] };
+    let efforts = if reasoning {
+        EFFORTS.iter().map(option).collect()
+    } else {
+        vec![option(&("none", "Does not reason"))]
+    };
     Model {
         id: slug.to_owned(),
         model: slug.to_owned(),
@@ -149,12 +167,19 @@ mod tests {
     }
 
     fn visible(config: &Config) -> Vec<(String, bool)> {
-        models(config).into_iter().filter(|m| !m.hidden).map(|m| (m.model, m.is_default)).collect()
+        models(config)
+            .into_iter()
+            .filter(|m| !m.hidden)
+            .map(|m| (m.model, m.is_default))
+            .collect()
     }
 
     #[test]
     fn the_configured_model_is_the_default_and_listed_even_if_unknown() {
-        assert_eq!(visible(&config(&[])), [("gpt-5.5".into(), true), ("gpt-5.5-mini".into(), false)]);
+        assert_eq!(
+            visible(&config(&[])),
+            [("gpt-5.5".into(), true), ("gpt-5.5-mini".into(), false)]
+        );
         assert_eq!(visible(&config(&["model=my-model"]))[0], ("my-model".into(), true));
         let rehearsal = config(&["model_provider=rehearsal"]);
         assert!(visible(&rehearsal).contains(&(REHEARSAL.into(), true)));
@@ -170,7 +195,11 @@ mod tests {
             (vec![], "orca", None, false),
         ] {
             let facts = model_facts(&config(&pairs), slug, "openai").expect("facts");
-            assert_eq!((facts.context_window, facts.supports_reasoning), (window, reasoning), "{slug}");
+            assert_eq!(
+                (facts.context_window, facts.supports_reasoning),
+                (window, reasoning),
+                "{slug}"
+            );
             assert!(!facts.instructions.is_empty());
         }
         assert!(model_facts(&config(&[]), "gpt-5.5", "nobody").is_err());

@@ -99,11 +99,17 @@ impl FromStr for Listen {
             return Ok(Self::Stdio);
         }
         if let Some(path) = url.strip_prefix("unix://") {
-            return Ok(Self::Unix(Some(path).filter(|path| !path.is_empty()).map(PathBuf::from)));
+            return Ok(Self::Unix(
+                Some(path).filter(|path| !path.is_empty()).map(PathBuf::from),
+            ));
         }
-        let address = url.strip_prefix("ws://").ok_or("expected stdio://, unix://, unix://PATH or ws://IP:PORT")?;
+        let address = url
+            .strip_prefix("ws://")
+            .ok_or("expected stdio://, unix://, unix://PATH or ws://IP:PORT")?;
         let parsed = address.trim_end_matches('/').replace("localhost", "127.0.0.1").parse();
-        parsed.map(Self::WebSocket).map_err(|_| format!("`{address}` is no IP:PORT"))
+        parsed
+            .map(Self::WebSocket)
+            .map_err(|_| format!("`{address}` is no IP:PORT"))
     }
 }
 
@@ -166,7 +172,10 @@ mod tests {
 
     fn serve(line: &str) -> Serve {
         let words = line.split_whitespace();
-        match Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}")).task() {
+        match Cli::try_parse_from(words)
+            .unwrap_or_else(|error| panic!("{line}: {error}"))
+            .task()
+        {
             Task::Serve(serve) => serve,
             other => panic!("{line}: {other:?}"),
         }
@@ -179,24 +188,55 @@ mod tests {
             ("agentd app-server", Listen::Stdio, vec![]),
             ("agentd app-server --stdio", Listen::Stdio, vec![]),
             ("agentd app-server --listen stdio://", Listen::Stdio, vec![]),
-            ("agentd --config a=1 app-server -c b=2", Listen::Stdio, vec!["a=1", "b=2"]),
-            ("agentd app-server --config a=1 --config b=2", Listen::Stdio, vec!["a=1", "b=2"]),
-            ("agentd -c a=1 -c b=2 app-server --listen stdio://", Listen::Stdio, vec!["a=1", "b=2"]),
+            (
+                "agentd --config a=1 app-server -c b=2",
+                Listen::Stdio,
+                vec!["a=1", "b=2"],
+            ),
+            (
+                "agentd app-server --config a=1 --config b=2",
+                Listen::Stdio,
+                vec!["a=1", "b=2"],
+            ),
+            (
+                "agentd -c a=1 -c b=2 app-server --listen stdio://",
+                Listen::Stdio,
+                vec!["a=1", "b=2"],
+            ),
             ("agentd app-server --listen unix://", Listen::Unix(None), vec![]),
             ("agentd --listen unix://", Listen::Unix(None), vec![]),
             ("agentd --listen unix:// app-server --stdio", Listen::Stdio, vec![]),
-            ("agentd app-server --listen unix:///x/y", Listen::Unix(Some("/x/y".into())), vec![]),
-            ("agentd app-server --listen ws://127.0.0.1:0", Listen::WebSocket(([127, 0, 0, 1], 0).into()), vec![]),
+            (
+                "agentd app-server --listen unix:///x/y",
+                Listen::Unix(Some("/x/y".into())),
+                vec![],
+            ),
+            (
+                "agentd app-server --listen ws://127.0.0.1:0",
+                Listen::WebSocket(([127, 0, 0, 1], 0).into()),
+                vec![],
+            ),
         ] {
             let serve = serve(line);
-            assert_eq!((serve.listen, serve.overrides.pairs), (listen, pairs.iter().map(|p| (*p).to_owned()).collect()), "{line}");
+            assert_eq!(
+                (serve.listen, serve.overrides.pairs),
+                (listen, pairs.iter().map(|p| (*p).to_owned()).collect()),
+                "{line}"
+            );
         }
-        assert_eq!(serve("agentd app-server --profile p").overrides.profile.as_deref(), Some("p"));
+        assert_eq!(
+            serve("agentd app-server --profile p").overrides.profile.as_deref(),
+            Some("p")
+        );
     }
 
     #[test]
     fn other_forms_are_refused() {
-        for line in ["agentd nonsense", "agentd app-server --listen http://x", "agentd app-server --listen ws://host:1"] {
+        for line in [
+            "agentd nonsense",
+            "agentd app-server --listen http://x",
+            "agentd app-server --listen ws://host:1",
+        ] {
             assert!(Cli::try_parse_from(line.split_whitespace()).is_err(), "{line}");
         }
     }

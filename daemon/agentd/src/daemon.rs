@@ -61,8 +61,19 @@ impl Daemon {
             config: config.clone(),
             helper: own_binary(),
         });
-        threads.recover().await.context("complete what the last run left open")?;
-        Ok(Arc::new(Self { home, config, connections, server_requests, threads, tracker, shutdown }))
+        threads
+            .recover()
+            .await
+            .context("complete what the last run left open")?;
+        Ok(Arc::new(Self {
+            home,
+            config,
+            connections,
+            server_requests,
+            threads,
+            tracker,
+            shutdown,
+        }))
     }
 
     /// Completes when nobody is connected and no turn runs.
@@ -89,8 +100,12 @@ impl Daemon {
             tracing::warn!("some threads did not end in time; their last turns are completed at the next start");
         }
         self.connections.finish_all();
-        if tokio::time::timeout(FLUSH_LIMIT, self.connections.none_left()).await.is_err() {
-            self.connections.close_all("the daemon ends and the client does not read");
+        if tokio::time::timeout(FLUSH_LIMIT, self.connections.none_left())
+            .await
+            .is_err()
+        {
+            self.connections
+                .close_all("the daemon ends and the client does not read");
         }
         self.shutdown.cancel();
         self.tracker.close();

@@ -23,11 +23,17 @@ pub(super) fn config(layers: Layers) -> Result<Config, ConfigError> {
     }
     let table = merged(&layers.list);
     let values = Values(&table);
-    let base_url = std::env::var("OPENAI_BASE_URL").ok().filter(|url| !url.trim().is_empty());
+    let base_url = std::env::var("OPENAI_BASE_URL")
+        .ok()
+        .filter(|url| !url.trim().is_empty());
     let providers = providers::all(table.get("model_providers").and_then(Value::as_table), base_url);
-    let model_provider = values.text("model_provider").unwrap_or_else(|| providers::OPENAI.to_owned());
+    let model_provider = values
+        .text("model_provider")
+        .unwrap_or_else(|| providers::OPENAI.to_owned());
     check_provider(&layers.list, &model_provider, &providers)?;
-    let model = values.text("model").unwrap_or_else(|| catalog::default_model(&model_provider).to_owned());
+    let model = values
+        .text("model")
+        .unwrap_or_else(|| catalog::default_model(&model_provider).to_owned());
     Ok(Config {
         model,
         model_provider,
@@ -66,19 +72,37 @@ fn check_provider(
     providers: &std::collections::BTreeMap<String, providers::ProviderEntry>,
 ) -> Result<(), ConfigError> {
     let problem = match providers.get(id) {
-        None => format!("one of {}", providers.keys().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")),
-        Some(entry) if entry.base_url.is_empty() && id != catalog::REHEARSAL => "a provider with a `base_url`".to_owned(),
+        None => format!(
+            "one of {}",
+            providers
+                .keys()
+                .map(|id| format!("`{id}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        Some(entry) if entry.base_url.is_empty() && id != catalog::REHEARSAL => {
+            "a provider with a `base_url`".to_owned()
+        }
         Some(_) => return Ok(()),
     };
     let key = "model_provider".to_owned();
     let place = place_of(layers, &key);
-    Err(ConfigError::Value { place, key, expected: problem, found: format!("the string {id:?}") })
+    Err(ConfigError::Value {
+        place,
+        key,
+        expected: problem,
+        found: format!("the string {id:?}"),
+    })
 }
 
 /// Where the strongest layer says this top-level key.
 fn place_of(layers: &[Layer], key: &str) -> String {
     let path = [key.to_owned()];
-    layers.iter().rev().find(|layer| layer.table.contains_key(key)).map_or_else(String::new, |layer| layer.place_of(&path))
+    layers
+        .iter()
+        .rev()
+        .find(|layer| layer.table.contains_key(key))
+        .map_or_else(String::new, |layer| layer.place_of(&path))
 }
 
 fn approval_policy(layers: &[Layer], values: &Values<'_>, warnings: &mut Vec<String>) -> AskForApproval {
@@ -87,7 +111,9 @@ fn approval_policy(layers: &[Layer], values: &Values<'_>, warnings: &mut Vec<Str
         Some("never") => AskForApproval::Never,
         Some("on-failure") => {
             let place = place_of(layers, "approval_policy");
-            warnings.push(format!("{place}: `approval_policy = \"on-failure\"` is no longer known; using `on-request`"));
+            warnings.push(format!(
+                "{place}: `approval_policy = \"on-failure\"` is no longer known; using `on-request`"
+            ));
             AskForApproval::OnRequest
         }
         _ => AskForApproval::OnRequest,
@@ -103,7 +129,9 @@ fn sandbox_mode(values: &Values<'_>) -> SandboxMode {
 }
 
 fn workspace_write(table: &Table) -> WorkspaceWrite {
-    let Some(Value::Table(table)) = table.get("sandbox_workspace_write") else { return WorkspaceWrite::default() };
+    let Some(Value::Table(table)) = table.get("sandbox_workspace_write") else {
+        return WorkspaceWrite::default();
+    };
     let values = Values(table);
     WorkspaceWrite {
         writable_roots: values.texts("writable_roots"),
@@ -150,6 +178,9 @@ impl Values<'_> {
 
     fn texts(&self, key: &str) -> Vec<String> {
         let list = self.0.get(key).and_then(Value::as_array);
-        list.into_iter().flatten().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+        list.into_iter()
+            .flatten()
+            .filter_map(|value| value.as_str().map(str::to_owned))
+            .collect()
     }
 }

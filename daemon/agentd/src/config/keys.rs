@@ -63,19 +63,63 @@ pub(super) const KEYS: &[(&str, Kind)] = &[
 
 /// Keys of Codex that say nothing about what the daemon does.
 const QUIET: &[&str] = &[
-    "analytics", "feedback", "features", "history", "notice", "notify", "otel", "profiles", "tui", "file_opener",
-    "hide_agent_reasoning", "show_raw_agent_reasoning", "check_for_update_on_startup", "disable_paste_burst",
-    "suppress_unstable_features_warning", "cli_auth_credentials_store", "mcp_oauth_credentials_store", "log_dir",
-    "windows", "plugins", "marketplaces", "desktop", "memories", "personality", "approvals_reviewer", "tools",
+    "analytics",
+    "feedback",
+    "features",
+    "history",
+    "notice",
+    "notify",
+    "otel",
+    "profiles",
+    "tui",
+    "file_opener",
+    "hide_agent_reasoning",
+    "show_raw_agent_reasoning",
+    "check_for_update_on_startup",
+    "disable_paste_burst",
+    "suppress_unstable_features_warning",
+    "cli_auth_credentials_store",
+    "mcp_oauth_credentials_store",
+    "log_dir",
+    "windows",
+    "plugins",
+    "marketplaces",
+    "desktop",
+    "memories",
+    "personality",
+    "approvals_reviewer",
+    "tools",
 ];
 
 /// Keys of Codex that would change what the daemon does, if it knew them.
 const WITHOUT_EFFECT: &[&str] = &[
-    "agents", "apps", "auto_review", "chatgpt_base_url", "commit_attribution", "compact_prompt", "default_permissions",
-    "disable_response_storage", "experimental_compact_prompt_file", "experimental_use_unified_exec_tool",
-    "forced_login_method", "hooks", "instructions", "mcp_servers", "model_catalog_json", "model_supports_reasoning_summaries",
-    "openai_base_url", "oss_provider", "permissions", "project_root_markers", "review_model", "shell_environment_policy",
-    "skills", "sqlite_home", "tool_output_token_limit", "web_search", "allow_login_shell",
+    "agents",
+    "apps",
+    "auto_review",
+    "chatgpt_base_url",
+    "commit_attribution",
+    "compact_prompt",
+    "default_permissions",
+    "disable_response_storage",
+    "experimental_compact_prompt_file",
+    "experimental_use_unified_exec_tool",
+    "forced_login_method",
+    "hooks",
+    "instructions",
+    "mcp_servers",
+    "model_catalog_json",
+    "model_supports_reasoning_summaries",
+    "openai_base_url",
+    "oss_provider",
+    "permissions",
+    "project_root_markers",
+    "review_model",
+    "shell_environment_policy",
+    "skills",
+    "sqlite_home",
+    "tool_output_token_limit",
+    "web_search",
+    "allow_login_shell",
 ];
 
 /// What a check found.
@@ -125,7 +169,9 @@ fn check_key(path: &mut Vec<String>, value: &Value, findings: &mut Findings) {
 }
 
 fn kind_of(path: &[String]) -> Option<Kind> {
-    KEYS.iter().find(|(pattern, _)| matches(pattern, path, false)).map(|(_, kind)| *kind)
+    KEYS.iter()
+        .find(|(pattern, _)| matches(pattern, path, false))
+        .map(|(_, kind)| *kind)
 }
 
 fn is_table_of_keys(path: &[String]) -> bool {
@@ -135,7 +181,9 @@ fn is_table_of_keys(path: &[String]) -> bool {
 /// Whether the path is the pattern, or (`begins`) a proper beginning of it.
 fn matches(pattern: &str, path: &[String], begins: bool) -> bool {
     let mut parts = pattern.split('.');
-    let same = path.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == name));
+    let same = path
+        .iter()
+        .all(|name| parts.next().is_some_and(|part| part == "*" || part == name));
     same && parts.next().is_some() == begins
 }
 
@@ -157,7 +205,14 @@ fn expected(kind: Kind) -> String {
         Whole(least) => format!("a whole number of at least {least}"),
         TextList => "a list of strings".into(),
         TextMap => "a table of strings".into(),
-        Word(words) => format!("one of {}", words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")),
+        Word(words) => format!(
+            "one of {}",
+            words
+                .iter()
+                .map(|word| format!("`{word}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     }
 }
 

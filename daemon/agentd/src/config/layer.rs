@@ -21,7 +21,11 @@ pub struct Layer {
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     /// The home's file, or a profile in it. The text tells lines.
-    File { path: PathBuf, text: String, profile: Option<String> },
+    File {
+        path: PathBuf,
+        text: String,
+        profile: Option<String>,
+    },
     /// `-c`.
     Option(String),
     /// A thread's own map.
@@ -35,28 +39,49 @@ impl Layer {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
-                return Err(ConfigError::Unreadable { place: path.display().to_string(), reason: error.to_string() });
+                return Err(ConfigError::Unreadable {
+                    place: path.display().to_string(),
+                    reason: error.to_string(),
+                });
             }
         };
         let table = text.parse::<Table>().map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(&text, span.start));
-            ConfigError::Syntax { place: format!("{}:{line}", path.display()), reason: error.message().to_owned() }
+            ConfigError::Syntax {
+                place: format!("{}:{line}", path.display()),
+                reason: error.message().to_owned(),
+            }
         })?;
-        Ok(Some(Self { source: Source::File { path: path.to_owned(), text, profile: None }, table }))
+        Ok(Some(Self {
+            source: Source::File {
+                path: path.to_owned(),
+                text,
+                profile: None,
+            },
+            table,
+        }))
     }
 
     /// `key=value`: the value is TOML, or else a string as it stands.
     pub(super) fn from_pair(pair: &str) -> Result<Self, ConfigError> {
         let place = format!("-c {pair}");
-        let syntax = |reason: String| ConfigError::Syntax { place: place.clone(), reason };
-        let (key, value) = pair.split_once('=').ok_or_else(|| syntax("expected key=value".to_owned()))?;
+        let syntax = |reason: String| ConfigError::Syntax {
+            place: place.clone(),
+            reason,
+        };
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| syntax("expected key=value".to_owned()))?;
         let (key, value) = (key.trim(), value.trim());
         let as_toml = format!("{key} = {value}").parse::<Table>();
         let table = match as_toml {
             Ok(table) => table,
             Err(_) => nested(key, Value::String(value.to_owned())).map_err(syntax)?,
         };
-        Ok(Self { source: Source::Option(place), table })
+        Ok(Self {
+            source: Source::Option(place),
+            table,
+        })
     }
 
     /// A thread's map. Null leaves a key alone.
@@ -64,11 +89,16 @@ impl Layer {
         let mut table = Table::new();
         for (key, value) in overrides {
             let Some(value) = to_toml(value) else { continue };
-            let one = nested(key, value)
-                .map_err(|reason| ConfigError::Syntax { place: format!("config `{key}`"), reason })?;
+            let one = nested(key, value).map_err(|reason| ConfigError::Syntax {
+                place: format!("config `{key}`"),
+                reason,
+            })?;
             merge(&mut table, one);
         }
-        Ok(Self { source: Source::Thread, table })
+        Ok(Self {
+            source: Source::Thread,
+            table,
+        })
     }
 
     /// Where the key stands, for people.
@@ -76,7 +106,11 @@ impl Layer {
         match &self.source {
             Source::File { path, text, profile } => {
                 let within: Vec<String> = match profile {
-                    Some(profile) => ["profiles", profile].map(str::to_owned).into_iter().chain(key.to_vec()).collect(),
+                    Some(profile) => ["profiles", profile]
+                        .map(str::to_owned)
+                        .into_iter()
+                        .chain(key.to_vec())
+                        .collect(),
                     None => key.to_vec(),
                 };
                 format!("{}:{}", path.display(), find_line(text, &within))
@@ -90,17 +124,29 @@ impl Layer {
     pub(super) fn check(&self, warnings: &mut Vec<String>) -> Result<(), ConfigError> {
         let findings = keys::check(&self.table);
         if let Some((key, expected, found)) = findings.misfits.into_iter().next() {
-            return Err(ConfigError::Value { place: self.place_of(&key), key: key.join("."), expected, found });
+            return Err(ConfigError::Value {
+                place: self.place_of(&key),
+                key: key.join("."),
+                expected,
+                found,
+            });
         }
         for key in &findings.unknown {
-            warnings.push(format!("{}: unknown key `{}` is ignored", self.place_of(key), key.join(".")));
+            warnings.push(format!(
+                "{}: unknown key `{}` is ignored",
+                self.place_of(key),
+                key.join(".")
+            ));
         }
         if !findings.without_effect.is_empty() {
             let place = match &self.source {
                 Source::File { path, .. } => path.display().to_string(),
                 _ => self.place_of(&[]),
             };
-            warnings.push(format!("{place}: these keys have no effect in agentd: {}", findings.without_effect.join(", ")));
+            warnings.push(format!(
+                "{place}: these keys have no effect in agentd: {}",
+                findings.without_effect.join(", ")
+            ));
         }
         Ok(())
     }
@@ -110,9 +156,18 @@ impl Layer {
 pub(super) fn chosen_profile(list: &[Layer], overrides: &Overrides) -> Result<Option<Layer>, ConfigError> {
     let file = list.first();
     let in_file = file.and_then(|layer| layer.table.get("profile")?.as_str().map(str::to_owned));
-    let Some(name) = overrides.profile.clone().or(in_file) else { return Ok(None) };
+    let Some(name) = overrides.profile.clone().or(in_file) else {
+        return Ok(None);
+    };
     let table = file.and_then(|layer| layer.table.get("profiles")?.get(&name)?.as_table().cloned());
-    let (Some(table), Some(Layer { source: Source::File { path, text, .. }, .. })) = (table, file) else {
+    let (
+        Some(table),
+        Some(Layer {
+            source: Source::File { path, text, .. },
+            ..
+        }),
+    ) = (table, file)
+    else {
         return Err(ConfigError::Value {
             place: "--profile".to_owned(),
             key: "profile".to_owned(),
@@ -120,7 +175,11 @@ pub(super) fn chosen_profile(list: &[Layer], overrides: &Overrides) -> Result<Op
             found: format!("the string {name:?}"),
         });
     };
-    let source = Source::File { path: path.clone(), text: text.clone(), profile: Some(name) };
+    let source = Source::File {
+        path: path.clone(),
+        text: text.clone(),
+        profile: Some(name),
+    };
     Ok(Some(Layer { source, table }))
 }
 
@@ -139,7 +198,9 @@ pub(super) fn merge(base: &mut Table, over: Table) {
 /// A table that holds the value at a dotted key.
 fn nested(key: &str, value: Value) -> Result<Table, String> {
     // TOML's own rules for dots and quotes in keys.
-    let mut table = format!("{key} = 0").parse::<Table>().map_err(|error| error.message().to_owned())?;
+    let mut table = format!("{key} = 0")
+        .parse::<Table>()
+        .map_err(|error| error.message().to_owned())?;
     match innermost(&mut table) {
         Some(place) => *place = value,
         None => return Err(format!("`{key}` is no key")),
@@ -164,9 +225,12 @@ fn to_toml(value: &Json) -> Option<Value> {
         },
         Json::String(text) => Value::String(text.clone()),
         Json::Array(list) => Value::Array(list.iter().filter_map(to_toml).collect()),
-        Json::Object(members) => {
-            Value::Table(members.iter().filter_map(|(name, value)| Some((name.clone(), to_toml(value)?))).collect())
-        }
+        Json::Object(members) => Value::Table(
+            members
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), to_toml(value)?)))
+                .collect(),
+        ),
     })
 }
 
@@ -188,5 +252,10 @@ fn find_line(text: &str, key: &[String]) -> usize {
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+    text.as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|byte| **byte == b'\n')
+        .count()
+        + 1
 }

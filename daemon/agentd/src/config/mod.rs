@@ -108,7 +108,10 @@ impl Config {
         for pair in &overrides.pairs {
             list.push(Layer::from_pair(pair)?);
         }
-        build::config(Layers { home: home.to_owned(), list })
+        build::config(Layers {
+            home: home.to_owned(),
+            list,
+        })
     }
 
     /// The configuration with a thread's own map on top (dotted keys, JSON values).

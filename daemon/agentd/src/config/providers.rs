@@ -61,7 +61,8 @@ impl ProviderEntry {
         self.base_url = text("base_url").unwrap_or_else(|| self.base_url.clone());
         self.env_key = text("env_key").or_else(|| self.env_key.take());
         self.http_headers.extend(texts("http_headers").unwrap_or_default());
-        self.env_http_headers.extend(texts("env_http_headers").unwrap_or_default());
+        self.env_http_headers
+            .extend(texts("env_http_headers").unwrap_or_default());
         self.query_params.extend(texts("query_params").unwrap_or_default());
         let retries = |key: &str| whole(key).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         self.request_max_retries = retries("request_max_retries").unwrap_or(self.request_max_retries);
@@ -72,7 +73,10 @@ impl ProviderEntry {
 }
 
 fn text_map(table: &Table) -> BTreeMap<String, String> {
-    table.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+    table
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+        .collect()
 }
 
 /// The built-in providers with the configured ones on top. `openai_base_url` replaces the address of `openai`.
@@ -80,7 +84,9 @@ pub(super) fn all(configured: Option<&Table>, openai_base_url: Option<String>) -
     let mut all = built_in(openai_base_url);
     for (id, value) in configured.into_iter().flatten() {
         if let Value::Table(table) = value {
-            all.entry(id.clone()).or_insert_with(|| ProviderEntry::new(id, "")).apply(table);
+            all.entry(id.clone())
+                .or_insert_with(|| ProviderEntry::new(id, ""))
+                .apply(table);
         }
     }
     all
@@ -95,7 +101,10 @@ fn built_in(openai_base_url: Option<String>) -> BTreeMap<String, ProviderEntry> 
         (OPENAI.to_owned(), openai),
         ("ollama".to_owned(), ollama.clone()),
         ("oss".to_owned(), ollama),
-        ("lmstudio".to_owned(), ProviderEntry::new("LM Studio", "http://localhost:1234/v1")),
+        (
+            "lmstudio".to_owned(),
+            ProviderEntry::new("LM Studio", "http://localhost:1234/v1"),
+        ),
         ("rehearsal".to_owned(), ProviderEntry::new("Rehearsal", "")),
     ])
 }

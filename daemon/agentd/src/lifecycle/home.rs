@@ -21,7 +21,11 @@ impl Home {
     /// # Errors
     /// Neither `AGENTD_HOME` nor `HOME` is set.
     pub fn from_env() -> anyhow::Result<PathBuf> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let set = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         let path = match (set("AGENTD_HOME"), set("HOME")) {
             (Some(home), _) => home,
             (None, Some(user)) => user.join(".agentd"),
@@ -36,7 +40,11 @@ impl Home {
     /// It cannot be made, or is not ours.
     pub fn open(path: PathBuf) -> anyhow::Result<Self> {
         let doing = || format!("open the home {}", path.display());
-        DirBuilder::new().recursive(true).mode(MODE).create(&path).with_context(doing)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(MODE)
+            .create(&path)
+            .with_context(doing)?;
         let mode = fs::metadata(&path).with_context(doing)?.permissions().mode() & 0o777;
         if mode & !MODE != 0 {
             tracing::warn!(home = %path.display(), "others could read the home (mode {mode:o}); it is {MODE:o} now");

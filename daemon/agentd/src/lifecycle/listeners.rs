@@ -58,8 +58,14 @@ impl Listeners {
 
     /// For the lock file.
     pub fn describe(&self) -> String {
-        let sockets = self.sockets.iter().map(|socket| format!("socket={}", socket.path.display()));
-        let tcp = self.tcp.iter().filter_map(|(listener, _)| Some(format!("ws={}", listener.local_addr().ok()?)));
+        let sockets = self
+            .sockets
+            .iter()
+            .map(|socket| format!("socket={}", socket.path.display()));
+        let tcp = self
+            .tcp
+            .iter()
+            .filter_map(|(listener, _)| Some(format!("ws={}", listener.local_addr().ok()?)));
         sockets.chain(tcp).collect::<Vec<_>>().join(" ")
     }
 
@@ -96,7 +102,9 @@ async fn bind_tcp(
              config.toml"
         );
     }
-    let listener = TcpListener::bind(address).await.with_context(|| format!("listen on ws://{address}"))?;
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("listen on ws://{address}"))?;
     // With port 0 this is the only way to learn the port.
     eprintln!("agentd: listening on ws://{}", listener.local_addr()?);
     Ok((listener, websocket::Admission::Tcp { token }))
@@ -114,7 +122,12 @@ async fn accept_unix(socket: BoundSocket, server: Server, stop: CancellationToke
 async fn accept_tcp(listener: TcpListener, admission: websocket::Admission, server: Server, stop: CancellationToken) {
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, _)) => drop(server.daemon.tracker.spawn(serve_tcp(server.clone(), stream, admission.clone()))),
+            Ok((stream, _)) => drop(
+                server
+                    .daemon
+                    .tracker
+                    .spawn(serve_tcp(server.clone(), stream, admission.clone())),
+            ),
             Err(error) => pause_after(&error).await,
         }
     }

@@ -41,11 +41,20 @@ impl Lock {
         let path = home.join(FILE_NAME);
         let doing = || format!("lock {}", path.display());
         let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).with_context(doing)?;
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .with_context(doing)?;
         match file.try_lock() {
             Ok(()) => {
-                let mut lock = Self { file, since: jiff::Timestamp::now() };
+                let mut lock = Self {
+                    file,
+                    since: jiff::Timestamp::now(),
+                };
                 lock.describe("starting")?;
                 Ok(Attempt::Taken(lock))
             }
@@ -65,8 +74,13 @@ impl Lock {
     /// The file cannot be written.
     pub fn describe(&mut self, doing: &str) -> anyhow::Result<()> {
         let text = format!("pid={} since={:.0} {doing}\n", std::process::id(), self.since);
-        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(text.as_bytes()));
-        written.and_then(|()| self.file.set_len(text.len() as u64)).context("write the lock file")
+        let written = self
+            .file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| self.file.write_all(text.as_bytes()));
+        written
+            .and_then(|()| self.file.set_len(text.len() as u64))
+            .context("write the lock file")
     }
 }
 
@@ -79,7 +93,11 @@ impl Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.write_str("it has not said who it is") } else { f.write_str(&self.0) }
+        if self.0.is_empty() {
+            f.write_str("it has not said who it is")
+        } else {
+            f.write_str(&self.0)
+        }
     }
 }
 
@@ -90,14 +108,28 @@ mod tests {
     #[test]
     fn one_holder_at_a_time_whatever_the_file_says() {
         let home = tempfile::tempdir().expect("tempdir");
-        std::fs::write(home.path().join(FILE_NAME), "pid=1 since=ever socket=/nowhere, and a long text after it\n").expect("written");
-        let Attempt::Taken(mut lock) = Lock::attempt(home.path()).expect("attempt") else { panic!("stale text blocks") };
+        std::fs::write(
+            home.path().join(FILE_NAME),
+            "pid=1 since=ever socket=/nowhere, and a long text after it\n",
+        )
+        .expect("written");
+        let Attempt::Taken(mut lock) = Lock::attempt(home.path()).expect("attempt") else {
+            panic!("stale text blocks")
+        };
         lock.describe("socket=/s").expect("described");
-        let Attempt::Held(holder) = Lock::attempt(home.path()).expect("attempt") else { panic!("two holders") };
+        let Attempt::Held(holder) = Lock::attempt(home.path()).expect("attempt") else {
+            panic!("two holders")
+        };
         assert!(holder.is_listening());
         let shown = holder.to_string();
-        assert!(shown.starts_with(&format!("pid={} since=", std::process::id())) && shown.ends_with(" socket=/s"), "{shown}");
+        assert!(
+            shown.starts_with(&format!("pid={} since=", std::process::id())) && shown.ends_with(" socket=/s"),
+            "{shown}"
+        );
         drop(lock);
-        assert!(matches!(Lock::attempt(home.path()).expect("attempt"), Attempt::Taken(_)));
+        assert!(matches!(
+            Lock::attempt(home.path()).expect("attempt"),
+            Attempt::Taken(_)
+        ));
     }
 }

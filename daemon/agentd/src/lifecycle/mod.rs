@@ -57,7 +57,9 @@ pub async fn serve(task: Serve) -> anyhow::Result<()> {
 pub async fn proxy() -> anyhow::Result<()> {
     let home = Home::from_env()?;
     let path = socket::home_socket(&home);
-    let stream = socket::connect(&path).await.with_context(|| format!("connect to {}", path.display()))?;
+    let stream = socket::connect(&path)
+        .await
+        .with_context(|| format!("connect to {}", path.display()))?;
     pipe::run(stream).await
 }
 
@@ -78,9 +80,17 @@ async fn attach_or_lock(home: &Home) -> anyhow::Result<Role> {
         if let Ok(stream) = socket::connect(&path).await {
             return Ok(Role::Client(stream));
         }
-        let limit = if holder.is_listening() { LISTENING_LIMIT } else { ATTACH_LIMIT };
+        let limit = if holder.is_listening() {
+            LISTENING_LIMIT
+        } else {
+            ATTACH_LIMIT
+        };
         if started.elapsed() > limit {
-            bail!("another agentd serves {} but cannot be reached at {}: {holder}", home.path().display(), path.display());
+            bail!(
+                "another agentd serves {} but cannot be reached at {}: {holder}",
+                home.path().display(),
+                path.display()
+            );
         }
         tokio::time::sleep(RETRY_EVERY).await;
     }
@@ -130,5 +140,8 @@ fn server(daemon: Arc<Daemon>) -> anyhow::Result<Server> {
     let mut table = Table::new(daemon.clone());
     handlers::register(&mut table);
     let methods = table.finish().map_err(anyhow::Error::msg)?;
-    Ok(Server { daemon, dispatch: Arc::new(Dispatch::new(methods)) })
+    Ok(Server {
+        daemon,
+        dispatch: Arc::new(Dispatch::new(methods)),
+    })
 }

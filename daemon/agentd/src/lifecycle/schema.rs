@@ -20,7 +20,11 @@ const TYPESCRIPT_NAME: &str = "index.ts";
 pub fn write_json(dir: &Path) -> anyhow::Result<()> {
     let schemas: BTreeMap<String, Box<RawValue>> = serde_json::from_str(JSON).context("read the built-in schema")?;
     for (name, schema) in &schemas {
-        let name = if name.ends_with(".json") { name.clone() } else { format!("{name}.json") };
+        let name = if name.ends_with(".json") {
+            name.clone()
+        } else {
+            format!("{name}.json")
+        };
         write(dir, &name, schema.get())?;
     }
     write(dir, JSON_NAME, JSON)
@@ -36,6 +40,9 @@ pub fn write_typescript(dir: &Path) -> anyhow::Result<()> {
 
 fn write(dir: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     let path = dir.join(name);
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+    let written = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(&path, text));
     written.with_context(|| format!("write {}", path.display()))
 }

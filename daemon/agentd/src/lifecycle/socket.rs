@@ -47,13 +47,21 @@ impl BoundSocket {
         let doing = || format!("listen on {}", path.display());
         if fits(path) {
             let listener = bind_private(path).with_context(doing)?;
-            return Ok(Self { listener, path: path.to_owned(), files: vec![path.to_owned()] });
+            return Ok(Self {
+                listener,
+                path: path.to_owned(),
+                files: vec![path.to_owned()],
+            });
         }
         let short = short_path(path)?;
         make_room(&short).await?;
         let listener = bind_private(&short).with_context(doing)?;
         let files = vec![path.to_owned(), short.clone()];
-        let bound = Self { listener, path: path.to_owned(), files };
+        let bound = Self {
+            listener,
+            path: path.to_owned(),
+            files,
+        };
         std::os::unix::fs::symlink(&short, path).with_context(doing)?;
         Ok(bound)
     }
@@ -74,7 +82,9 @@ fn fits(path: &Path) -> bool {
 
 /// Removes what a dead server left at the path.
 async fn make_room(path: &Path) -> anyhow::Result<()> {
-    let Ok(there) = fs::symlink_metadata(path) else { return Ok(()) };
+    let Ok(there) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
     if !there.file_type().is_socket() && !there.file_type().is_symlink() {
         bail!("{} exists and is no socket", path.display());
     }
@@ -98,7 +108,9 @@ fn bind_private(path: &Path) -> io::Result<UnixListener> {
 /// A short path that belongs to the long one, in a folder that is ours alone.
 fn short_path(path: &Path) -> anyhow::Result<PathBuf> {
     let uid = rustix::process::getuid().as_raw();
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_dir());
     let folder = runtime.map_or_else(|| PathBuf::from(format!("/tmp/agentd-{uid}")), |dir| dir.join("agentd"));
     let doing = || format!("use the folder {}", folder.display());
     if let Err(error) = DirBuilder::new().mode(0o700).create(&folder)

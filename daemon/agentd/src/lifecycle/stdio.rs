@@ -8,7 +8,10 @@ use crate::rpc::transport::json_lines::{LineReader, LineWriter};
 pub async fn serve_until_unused(server: Server) {
     let daemon = server.daemon.clone();
     // A task of its own: when the process is asked to end, its client is served until its turns have ended.
-    let serving = server.serve(LineReader::new(tokio::io::stdin()), LineWriter::new(tokio::io::stdout()));
+    let serving = server.serve(
+        LineReader::new(tokio::io::stdin()),
+        LineWriter::new(tokio::io::stdout()),
+    );
     if let Err(error) = daemon.tracker.spawn(serving).await {
         tracing::error!(%error, "serving standard input died");
     }

@@ -100,7 +100,12 @@ impl ConnHandle {
     /// Ends the connection without waiting for what is queued.
     pub fn close(&self, reason: &str) {
         if !self.is_closed() {
-            tracing::warn!(connection = self.id(), client = self.client_name(), reason, "closing the connection");
+            tracing::warn!(
+                connection = self.id(),
+                client = self.client_name(),
+                reason,
+                "closing the connection"
+            );
             self.hang_up();
         }
     }

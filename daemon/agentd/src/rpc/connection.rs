@@ -83,8 +83,18 @@ impl Server {
         let envelope = parse(bytes);
         match envelope.message {
             Message::Request { id, method, params } => {
-                let request = Request { dialect: envelope.dialect, id };
-                self.on_request(conn, request, method.into_owned(), params.map(ToOwned::to_owned), requests).await;
+                let request = Request {
+                    dialect: envelope.dialect,
+                    id,
+                };
+                self.on_request(
+                    conn,
+                    request,
+                    method.into_owned(),
+                    params.map(ToOwned::to_owned),
+                    requests,
+                )
+                .await;
             }
             // `initialized`, or one that we do not know: neither has an effect.
             Message::Notification { method, .. } => tracing::trace!(connection = conn.id(), %method, "notification"),
@@ -116,7 +126,9 @@ impl Server {
     }
 
     fn on_response(&self, id: Option<&RequestId>, outcome: Result<&RawValue, ErrorObject>) {
-        let Some(id) = id.and_then(RequestId::as_i64) else { return };
+        let Some(id) = id.and_then(RequestId::as_i64) else {
+            return;
+        };
         let answer = match outcome {
             Ok(result) => serde_json::from_str(result.get()).map_err(|error| Value::String(error.to_string())),
             Err(error) => Err(Value::String(error.to_string())),

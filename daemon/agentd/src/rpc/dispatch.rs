@@ -56,7 +56,10 @@ impl Dispatch {
     pub fn new(methods: Methods) -> Self {
         let root = RpcServiceBuilder::new()
             .layer_fn(|inner| Gate { inner, rule: Handshake })
-            .layer_fn(|inner| Gate { inner, rule: Limits(InFlight::per_daemon()) })
+            .layer_fn(|inner| Gate {
+                inner,
+                rule: Limits(InFlight::per_daemon()),
+            })
             .service(Routes { methods });
         Self { root }
     }
@@ -72,14 +75,22 @@ impl Dispatch {
         let mut request = Request::owned(method, params, Id::Number(0));
         request.extensions.insert(call.clone());
         let root = self.root.clone();
-        async move { Response { text: root.call(request).await.into_json().get().to_owned(), call } }
+        async move {
+            Response {
+                text: root.call(request).await.into_json().get().to_owned(),
+                call,
+            }
+        }
     }
 
     /// What a request gets whose handler panicked.
     pub fn panicked(conn: &ConnHandle) -> Response {
         let error = RpcError::internal("the request failed because of a bug; the daemon's log says more");
         let text = MethodResponse::error(Id::Number(0), error).into_json().get().to_owned();
-        Response { text, call: Call::new(conn.clone()) }
+        Response {
+            text,
+            call: Call::new(conn.clone()),
+        }
     }
 }
 
@@ -108,7 +119,11 @@ impl Rule for Handshake {
     type Pass = ();
 
     fn admit(&self, conn: &ConnHandle, method: &str) -> Result<(), RpcError> {
-        if conn.is_initialized() || method == INITIALIZE { Ok(()) } else { Err(RpcError::not_initialized()) }
+        if conn.is_initialized() || method == INITIALIZE {
+            Ok(())
+        } else {
+            Err(RpcError::not_initialized())
+        }
     }
 }
 
@@ -187,7 +202,10 @@ impl RpcServiceT for Routes {
                 ResponseFuture::future(handler(id, params, ConnectionId(0), usize::MAX, extensions))
             }
             // The table registers async methods only.
-            _ => ResponseFuture::ready(MethodResponse::error(id, RpcError::method_not_found(request.method_name()))),
+            _ => ResponseFuture::ready(MethodResponse::error(
+                id,
+                RpcError::method_not_found(request.method_name()),
+            )),
         }
     }
 
@@ -217,7 +235,10 @@ mod tests {
         let result = MethodResponse::response(Id::Number(0), ResponsePayload::success(json!({"a": 1})), usize::MAX);
         let error = MethodResponse::error(Id::Number(0), RpcError::not_initialized());
         let id = RequestId::string("x");
-        assert_eq!(with_id(result.as_json().get(), Dialect::Bare, &id), r#"{"id":"x","result":{"a":1}}"#);
+        assert_eq!(
+            with_id(result.as_json().get(), Dialect::Bare, &id),
+            r#"{"id":"x","result":{"a":1}}"#
+        );
         assert_eq!(
             with_id(error.as_json().get(), Dialect::Versioned, &RequestId::number(-3)),
             r#"{"jsonrpc":"2.0","id":-3,"error":{"code":-32600,"message":"Not initialized","data":{"kind":"notInitialized"}}}"#

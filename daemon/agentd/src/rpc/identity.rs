@@ -8,7 +8,12 @@ pub const PROTOCOL_VERSION: &str = "0.171.0";
 /// `<client>/<protocol version> (<os>; <arch>) agentd/<version>`.
 pub fn user_agent(client: &str) -> String {
     let client = if client.trim().is_empty() { "agentd" } else { client };
-    format!("{client}/{PROTOCOL_VERSION} ({}; {}) agentd/{}", os(), std::env::consts::ARCH, env!("CARGO_PKG_VERSION"))
+    format!(
+        "{client}/{PROTOCOL_VERSION} ({}; {}) agentd/{}",
+        os(),
+        std::env::consts::ARCH,
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 fn os() -> &'static str {
@@ -19,11 +24,17 @@ fn os() -> &'static str {
 /// Name and a three-part version, e.g. `Debian 12.0.0`, as the peer prints them.
 fn parse_os_release(text: &str) -> String {
     let field = |key: &str| {
-        text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=').map(|v| v.trim_matches('"').to_owned()))
+        text.lines().find_map(|line| {
+            line.strip_prefix(key)?
+                .strip_prefix('=')
+                .map(|v| v.trim_matches('"').to_owned())
+        })
     };
     let name = field("NAME").and_then(|name| name.split_whitespace().next().map(str::to_owned));
     let Some(name) = name else { return "Linux".to_owned() };
-    let Some(version) = field("VERSION_ID") else { return name };
+    let Some(version) = field("VERSION_ID") else {
+        return name;
+    };
     let missing = 2usize.saturating_sub(version.matches('.').count());
     format!("{name} {version}{}", ".0".repeat(missing))
 }

@@ -21,12 +21,17 @@ impl InFlight {
     }
 
     fn with_limit(limit: usize) -> Self {
-        Self { count: Arc::default(), limit }
+        Self {
+            count: Arc::default(),
+            limit,
+        }
     }
 
     /// A place for one more request; `None` at the limit.
     pub fn enter(&self) -> Option<Place> {
-        let entered = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < self.limit).then_some(n + 1));
+        let entered = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+            (n < self.limit).then_some(n + 1)
+        });
         entered.is_ok().then(|| Place(self.count.clone()))
     }
 }

@@ -60,7 +60,12 @@ impl Default for Outbox {
 
 impl Outbox {
     fn with_limits(bytes: usize, messages: usize) -> Self {
-        Self { queue: Mutex::default(), filled: Notify::new(), drained: Notify::new(), limits: Limits { bytes, messages } }
+        Self {
+            queue: Mutex::default(),
+            filled: Notify::new(),
+            drained: Notify::new(),
+            limits: Limits { bytes, messages },
+        }
     }
 
     /// Puts a message at the end.
@@ -141,7 +146,10 @@ impl Queue {
         if self.is_full(limits) {
             self.merge_deltas();
             // Without real room gained, merging would run for every message from now on.
-            if self.is_full(Limits { bytes: limits.bytes / 4 * 3, messages: limits.messages / 4 * 3 }) {
+            if self.is_full(Limits {
+                bytes: limits.bytes / 4 * 3,
+                messages: limits.messages / 4 * 3,
+            }) {
                 self.closed = true;
                 self.waiting.clear();
                 self.bytes = 0;
@@ -169,7 +177,9 @@ impl Queue {
         let mut piles: Vec<Pile> = Vec::with_capacity(self.waiting.len());
         let mut open: HashMap<(u8, String, String, u32), usize> = HashMap::new();
         for message in self.waiting.drain(..) {
-            let key = message.delta_key().map(|(kind, thread, item, part)| (kind, thread.to_owned(), item.to_owned(), part));
+            let key = message
+                .delta_key()
+                .map(|(kind, thread, item, part)| (kind, thread.to_owned(), item.to_owned(), part));
             let Some(key) = key else {
                 if message.method().is_none() {
                     open.clear();
@@ -177,7 +187,11 @@ impl Queue {
                 piles.push(Pile::of(message));
                 continue;
             };
-            match open.get(&key).and_then(|&place| piles.get_mut(place)).filter(|pile| pile.has_room_for(&message)) {
+            match open
+                .get(&key)
+                .and_then(|&place| piles.get_mut(place))
+                .filter(|pile| pile.has_room_for(&message))
+            {
                 Some(pile) => pile.add(message),
                 None => {
                     open.insert(key, piles.len());
@@ -210,7 +224,10 @@ struct Pile {
 
 impl Pile {
     fn of(message: Outgoing) -> Self {
-        Self { text: message.text_len(), messages: vec![message] }
+        Self {
+            text: message.text_len(),
+            messages: vec![message],
+        }
     }
 
     fn has_room_for(&self, delta: &Outgoing) -> bool {

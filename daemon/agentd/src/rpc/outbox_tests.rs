@@ -8,8 +8,12 @@ use super::*;
 
 fn delta(item: &str, text: &str) -> Outgoing {
     let (thread_id, turn_id) = ("t".to_owned(), "u".to_owned());
-    let notification =
-        ServerNotification::AgentMessageDelta { thread_id, turn_id, item_id: item.to_owned(), delta: text.to_owned() };
+    let notification = ServerNotification::AgentMessageDelta {
+        thread_id,
+        turn_id,
+        item_id: item.to_owned(),
+        delta: text.to_owned(),
+    };
     Outgoing::notification(&notification, 7)
 }
 
@@ -52,8 +56,10 @@ async fn a_full_outbox_merges_deltas_per_item_and_keeps_everything_else() {
     outbox.push(Outgoing::plain(r#"{"id":2}"#));
     assert_eq!(outbox.push(Outgoing::plain(r#"{"id":3}"#)), Pushed::Queued);
     let all = drain(&outbox).await;
-    let shown: Vec<String> =
-        all.iter().map(|m| m["params"]["delta"].as_str().map_or(m["id"].to_string(), str::to_owned)).collect();
+    let shown: Vec<String> = all
+        .iter()
+        .map(|m| m["params"]["delta"].as_str().map_or(m["id"].to_string(), str::to_owned))
+        .collect();
     assert_eq!(shown, ["1", "a0a1a2", "b0b1b2", "2", "3"]);
 }
 
@@ -71,7 +77,10 @@ async fn an_outbox_that_stays_full_closes_for_good() {
 #[tokio::test]
 async fn one_message_above_the_limit_passes_alone() {
     let outbox = Outbox::with_limits(10, 100);
-    assert_eq!(outbox.push(Outgoing::plain(format!(r#""{}""#, "x".repeat(100)))), Pushed::Queued);
+    assert_eq!(
+        outbox.push(Outgoing::plain(format!(r#""{}""#, "x".repeat(100)))),
+        Pushed::Queued
+    );
     assert_eq!(outbox.push(Outgoing::plain("1")), Pushed::Overflowed);
 }
 
@@ -83,7 +92,10 @@ async fn merging_stops_at_the_longest_text_of_a_delta() {
     }
     outbox.push(delta("b", "3"));
     let all = drain(&outbox).await;
-    let lengths: Vec<usize> = all.iter().map(|m| m["params"]["delta"].as_str().expect("delta").len()).collect();
+    let lengths: Vec<usize> = all
+        .iter()
+        .map(|m| m["params"]["delta"].as_str().expect("delta").len())
+        .collect();
     assert_eq!(lengths, [40_001, 40_001, 1]);
 }
 
@@ -100,8 +112,10 @@ async fn no_delta_moves_across_a_response() {
     }
     outbox.push(Outgoing::plain(r#"{"id":2}"#));
     let all = drain(&outbox).await;
-    let shown: Vec<String> =
-        all.iter().map(|m| m["params"]["delta"].as_str().map_or(m["id"].to_string(), str::to_owned)).collect();
+    let shown: Vec<String> = all
+        .iter()
+        .map(|m| m["params"]["delta"].as_str().map_or(m["id"].to_string(), str::to_owned))
+        .collect();
     assert_eq!(shown, ["123", "1", "4567", "2"]);
 }
 
@@ -109,7 +123,11 @@ async fn no_delta_moves_across_a_response() {
 async fn room_comes_with_reading_and_with_the_end() {
     let outbox = Outbox::with_limits(100, 8);
     let large = || Outgoing::plain("x".repeat(90));
-    assert_eq!(outbox.push_when_room(large()).await, Pushed::Queued, "nothing else waits");
+    assert_eq!(
+        outbox.push_when_room(large()).await,
+        Pushed::Queued,
+        "nothing else waits"
+    );
     let mut waiting = Box::pin(outbox.push_when_room(large()));
     let mut reader = Box::pin(outbox.room());
     assert!((&mut waiting).now_or_never().is_none() && (&mut reader).now_or_never().is_none());

@@ -40,8 +40,17 @@ impl Outgoing {
         let bytes = written(lines::notification(notification, emitted_at_ms));
         let rest = bytes.strip_prefix(METHOD_PREFIX.as_bytes()).unwrap_or_default();
         let method_len = rest.iter().position(|byte| *byte == b'"').unwrap_or(0);
-        let delta = delta_text(notification).map(|_| Arc::new(Delta { notification: notification.clone(), emitted_at_ms }));
-        Self { bytes, delta, method_len }
+        let delta = delta_text(notification).map(|_| {
+            Arc::new(Delta {
+                notification: notification.clone(),
+                emitted_at_ms,
+            })
+        });
+        Self {
+            bytes,
+            delta,
+            method_len,
+        }
     }
 
     /// A request to a client.
@@ -56,7 +65,11 @@ impl Outgoing {
 
     /// A message that is serialised already.
     pub fn plain(bytes: impl Into<Bytes>) -> Self {
-        Self { bytes: bytes.into(), delta: None, method_len: 0 }
+        Self {
+            bytes: bytes.into(),
+            delta: None,
+            method_len: 0,
+        }
     }
 
     /// The bytes.
@@ -66,7 +79,9 @@ impl Outgoing {
 
     /// The method, if this is a notification.
     pub fn method(&self) -> Option<&str> {
-        let name = self.bytes.get(METHOD_PREFIX.len()..METHOD_PREFIX.len() + self.method_len)?;
+        let name = self
+            .bytes
+            .get(METHOD_PREFIX.len()..METHOD_PREFIX.len() + self.method_len)?;
         std::str::from_utf8(name).ok().filter(|name| !name.is_empty())
     }
 
@@ -77,7 +92,10 @@ impl Outgoing {
 
     /// Length of a delta's text.
     pub fn text_len(&self) -> usize {
-        self.delta.as_ref().and_then(|delta| delta_text(&delta.notification)).map_or(0, str::len)
+        self.delta
+            .as_ref()
+            .and_then(|delta| delta_text(&delta.notification))
+            .map_or(0, str::len)
     }
 
     /// How long the text of a delta of this kind may become by merging.
@@ -90,8 +108,14 @@ impl Outgoing {
         let parts: Option<Vec<&Delta>> = deltas.iter().map(|message| message.delta.as_deref()).collect();
         let parts = parts?;
         let (first, last) = (parts.first()?, parts.last()?);
-        let text = parts.iter().filter_map(|delta| delta_text(&delta.notification)).collect();
-        Some(Self::notification(&with_text(first.notification.clone(), text), last.emitted_at_ms))
+        let text = parts
+            .iter()
+            .filter_map(|delta| delta_text(&delta.notification))
+            .collect();
+        Some(Self::notification(
+            &with_text(first.notification.clone(), text),
+            last.emitted_at_ms,
+        ))
     }
 }
 
@@ -102,10 +126,18 @@ fn delta_key(notification: &ServerNotification) -> Option<DeltaKey<'_>> {
     use ServerNotification as N;
     match notification {
         N::AgentMessageDelta { thread_id, item_id, .. } => Some((0, thread_id, item_id, 0)),
-        N::ReasoningSummaryTextDelta { thread_id, item_id, summary_index, .. } => {
-            Some((1, thread_id, item_id, *summary_index))
-        }
-        N::ReasoningTextDelta { thread_id, item_id, content_index, .. } => Some((2, thread_id, item_id, *content_index)),
+        N::ReasoningSummaryTextDelta {
+            thread_id,
+            item_id,
+            summary_index,
+            ..
+        } => Some((1, thread_id, item_id, *summary_index)),
+        N::ReasoningTextDelta {
+            thread_id,
+            item_id,
+            content_index,
+            ..
+        } => Some((2, thread_id, item_id, *content_index)),
         N::CommandExecutionOutputDelta { thread_id, item_id, .. } => Some((3, thread_id, item_id, 0)),
         _ => None,
     }
@@ -147,7 +179,8 @@ fn written(line: Result<Vec<u8>, serde_json::Error>) -> Bytes {
         Ok(line) => line.into(),
         Err(error) => {
             tracing::error!(%error, "a message cannot be serialised");
-            let message = r#"{"method":"warning","params":{"threadId":null,"message":"a message could not be serialised"}}"#;
+            let message =
+                r#"{"method":"warning","params":{"threadId":null,"message":"a message could not be serialised"}}"#;
             Bytes::from_static(message.as_bytes())
         }
     }

@@ -39,7 +39,11 @@ impl OpenRequest {
 
     /// The message as this connection may see it.
     pub fn line_for(&self, conn: &ConnHandle) -> Outgoing {
-        if conn.experimental() { self.experimental.clone() } else { self.plain.clone() }
+        if conn.experimental() {
+            self.experimental.clone()
+        } else {
+            self.plain.clone()
+        }
     }
 }
 
@@ -49,7 +53,11 @@ impl ServerRequests {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(id, answered);
         let plain = Outgoing::request(id, &without_experimental(request));
-        OpenRequest { id, plain, experimental: Outgoing::request(id, request) }
+        OpenRequest {
+            id,
+            plain,
+            experimental: Outgoing::request(id, request),
+        }
     }
 
     /// A client answered.
@@ -107,7 +115,10 @@ mod tests {
 
     fn shown(open: &OpenRequest, experimental: bool) -> Value {
         let conn = ConnHandle::new(0);
-        conn.initialize(ClientHello { experimental, ..ClientHello::default() });
+        conn.initialize(ClientHello {
+            experimental,
+            ..ClientHello::default()
+        });
         serde_json::from_slice(open.line_for(&conn).bytes()).expect("JSON")
     }
 

@@ -37,7 +37,10 @@ impl<R> Answer<R> {
 
     /// The result; `queued` is fired once it is in the connection's outbox, so that what must follow it can.
     pub fn then(value: R, queued: oneshot::Sender<()>) -> Self {
-        Self { value, queued: Some(queued) }
+        Self {
+            value,
+            queued: Some(queued),
+        }
     }
 }
 
@@ -50,7 +53,10 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn new(conn: ConnHandle) -> Self {
-        Self { conn, queued: Arc::default() }
+        Self {
+            conn,
+            queued: Arc::default(),
+        }
     }
 
     /// The response is in the outbox.
@@ -76,7 +82,10 @@ pub struct Table {
 impl Table {
     /// An empty table whose handlers work on this daemon.
     pub fn new(daemon: Arc<Daemon>) -> Self {
-        Self { module: RpcModule::from_arc(daemon), taken_twice: Vec::new() }
+        Self {
+            module: RpcModule::from_arc(daemon),
+            taken_twice: Vec::new(),
+        }
     }
 
     /// Adds a method. Missing or null params reach the handler as an empty object.
@@ -87,9 +96,11 @@ impl Table {
         H: Fn(Ctx, P) -> F + Copy + Send + Sync + 'static,
         F: Future<Output = Result<Answer<R>, RpcError>> + Send + 'static,
     {
-        let registered = self.module.register_async_method(name, move |params, daemon, extensions| async move {
-            run(handler, &params, daemon, &extensions).await
-        });
+        let registered = self
+            .module
+            .register_async_method(name, move |params, daemon, extensions| async move {
+                run(handler, &params, daemon, &extensions).await
+            });
         if registered.is_err() {
             self.taken_twice.push(name);
         }
@@ -119,9 +130,18 @@ where
     H: Fn(Ctx, P) -> F,
     F: Future<Output = Result<Answer<R>, RpcError>>,
 {
-    let call = extensions.get::<Call>().ok_or_else(|| RpcError::internal("the request came without its connection"))?;
+    let call = extensions
+        .get::<Call>()
+        .ok_or_else(|| RpcError::internal("the request came without its connection"))?;
     let params = decode(params.as_str())?;
-    let answer = handler(Ctx { daemon, conn: call.conn.clone() }, params).await?;
+    let answer = handler(
+        Ctx {
+            daemon,
+            conn: call.conn.clone(),
+        },
+        params,
+    )
+    .await?;
     let value = to_raw_value(&answer.value)
         .map_err(|error| RpcError::internal(format!("the result cannot be serialised: {error}")))?;
     call.wake_when_queued(answer.queued);
@@ -158,7 +178,13 @@ mod tests {
 
     #[test]
     fn missing_and_null_params_are_an_empty_object() {
-        for params in [None, Some("null"), Some("{}"), Some(r#"{"limit":null}"#), Some(r#"{"unknown":1}"#)] {
+        for params in [
+            None,
+            Some("null"),
+            Some("{}"),
+            Some(r#"{"limit":null}"#),
+            Some(r#"{"unknown":1}"#),
+        ] {
             assert_eq!(decode::<Sample>(params).expect("accepted").limit, None, "{params:?}");
         }
     }
@@ -167,11 +193,17 @@ mod tests {
     fn bad_params_say_what_is_wrong_without_a_position() {
         for (params, expected) in [
             (None, "Invalid request: missing field `input`"),
-            (Some(r#"{"input":5}"#), "Invalid request: invalid type: integer `5`, expected a string"),
+            (
+                Some(r#"{"input":5}"#),
+                "Invalid request: invalid type: integer `5`, expected a string",
+            ),
         ] {
             let error = decode::<Strict>(params).expect_err("refused");
             assert_eq!(error.message(), expected);
-            assert_eq!((error.object().code, error.object().kind()), (-32602, Some("invalidParams")));
+            assert_eq!(
+                (error.object().code, error.object().kind()),
+                (-32602, Some("invalidParams"))
+            );
         }
     }
 }

@@ -10,5 +10,9 @@ use crate::rpc::table::{Answer, Ctx};
 pub(super) async fn handle(ctx: Ctx, params: ConfigReadParams) -> Result<Answer<ConfigReadResponse>, RpcError> {
     let config = &ctx.daemon.config;
     let layers = params.include_layers.unwrap_or(false).then(|| config.shown_layers());
-    Ok(Answer::now(ConfigReadResponse { config: config.shown(), origins: BTreeMap::new(), layers }))
+    Ok(Answer::now(ConfigReadResponse {
+        config: config.shown(),
+        origins: BTreeMap::new(),
+        layers,
+    }))
 }

@@ -39,13 +39,20 @@ fn hello(params: InitializeParams) -> ClientHello {
     ClientHello {
         name: params.client_info.name,
         experimental: capabilities.experimental_api.unwrap_or(false),
-        opted_out: capabilities.opt_out_notification_methods.unwrap_or_default().into_iter().collect(),
+        opted_out: capabilities
+            .opt_out_notification_methods
+            .unwrap_or_default()
+            .into_iter()
+            .collect(),
     }
 }
 
 fn warn(conn: &ConnHandle, warnings: &[String]) {
     for warning in warnings {
-        let notification = ServerNotification::ConfigWarning { summary: warning.clone(), details: None };
+        let notification = ServerNotification::ConfigWarning {
+            summary: warning.clone(),
+            details: None,
+        };
         conn.send(Outgoing::notification(&notification, now_ms()));
     }
 }

@@ -15,11 +15,20 @@ pub(super) async fn handle(ctx: Ctx, params: ModelListParams) -> Result<Answer<M
 fn page(models: Vec<Model>, cursor: Option<&str>, limit: Option<u32>) -> Result<ModelListResponse, RpcError> {
     let total = models.len();
     let start = match cursor {
-        Some(text) => text.parse::<usize>().ok().filter(|n| *n <= total).ok_or_else(|| RpcError::invalid_cursor(text))?,
+        Some(text) => text
+            .parse::<usize>()
+            .ok()
+            .filter(|n| *n <= total)
+            .ok_or_else(|| RpcError::invalid_cursor(text))?,
         None => 0,
     };
-    let limit = limit.map_or(total, |limit| usize::try_from(limit).unwrap_or(usize::MAX)).max(1);
+    let limit = limit
+        .map_or(total, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+        .max(1);
     let end = start.saturating_add(limit).min(total);
     let data = models.into_iter().skip(start).take(end - start).collect();
-    Ok(ModelListResponse { data, next_cursor: (end < total).then(|| end.to_string()) })
+    Ok(ModelListResponse {
+        data,
+        next_cursor: (end < total).then(|| end.to_string()),
+    })
 }

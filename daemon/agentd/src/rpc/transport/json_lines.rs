@@ -28,7 +28,13 @@ pub struct LineReader<R> {
 impl<R> LineReader<R> {
     /// Over this stream.
     pub fn new(inner: R) -> Self {
-        Self { inner, buffer: BytesMut::new(), scanned: 0, skipping: false, limit: MAX_MESSAGE }
+        Self {
+            inner,
+            buffer: BytesMut::new(),
+            scanned: 0,
+            skipping: false,
+            limit: MAX_MESSAGE,
+        }
     }
 
     /// The next thing that can be told from what is buffered.
@@ -97,7 +103,10 @@ pub struct LineWriter<W> {
 impl<W> LineWriter<W> {
     /// Over this stream.
     pub fn new(inner: W) -> Self {
-        Self { inner, buffer: Vec::new() }
+        Self {
+            inner,
+            buffer: Vec::new(),
+        }
     }
 }
 
@@ -130,7 +139,10 @@ mod tests {
         let (mut near, far) = tokio::io::duplex(piece);
         let owned = input.to_vec();
         let feeding = tokio::spawn(async move { near.write_all(&owned).await });
-        let mut reader = LineReader { limit, ..LineReader::new(far) };
+        let mut reader = LineReader {
+            limit,
+            ..LineReader::new(far)
+        };
         let mut all = Vec::new();
         loop {
             match reader.receive().await.expect("readable") {

@@ -58,7 +58,9 @@ impl Callback for Admission {
         if let Self::Tcp { token } = &self {
             check_tcp(request, token.as_deref())?;
         }
-        response.headers_mut().insert(MAX_UNFRAGMENTED.0, HeaderValue::from_static(MAX_UNFRAGMENTED.1));
+        response
+            .headers_mut()
+            .insert(MAX_UNFRAGMENTED.0, HeaderValue::from_static(MAX_UNFRAGMENTED.1));
         Ok(response)
     }
 }
@@ -68,7 +70,8 @@ impl Callback for Admission {
 fn check_tcp(request: &Request, token: Option<&str>) -> Result<(), ErrorResponse> {
     let text = |name: header::HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text(header::ORIGIN)
-        && text(header::HOST).is_none_or(|host| origin != format!("http://{host}") && origin != format!("https://{host}"))
+        && text(header::HOST)
+            .is_none_or(|host| origin != format!("http://{host}") && origin != format!("https://{host}"))
     {
         return Err(refusal(StatusCode::FORBIDDEN, "requests of web pages are not accepted"));
     }
@@ -140,7 +143,9 @@ mod tests {
     fn request(headers: &[(&'static str, &str)]) -> Request {
         let mut request = Request::new(());
         for (name, value) in headers {
-            request.headers_mut().insert(*name, HeaderValue::from_str(value).expect("header"));
+            request
+                .headers_mut()
+                .insert(*name, HeaderValue::from_str(value).expect("header"));
         }
         request
     }
@@ -151,13 +156,23 @@ mod tests {
         for (headers, token, expected) in [
             (vec![host], None, None),
             (vec![host, ("origin", "http://127.0.0.1:4000")], None, None),
-            (vec![host, ("origin", "https://example.com")], None, Some(StatusCode::FORBIDDEN)),
+            (
+                vec![host, ("origin", "https://example.com")],
+                None,
+                Some(StatusCode::FORBIDDEN),
+            ),
             (vec![host, ("origin", "null")], None, Some(StatusCode::FORBIDDEN)),
             (vec![host], Some("secret"), Some(StatusCode::UNAUTHORIZED)),
-            (vec![host, ("authorization", "Bearer secreT")], Some("secret"), Some(StatusCode::UNAUTHORIZED)),
+            (
+                vec![host, ("authorization", "Bearer secreT")],
+                Some("secret"),
+                Some(StatusCode::UNAUTHORIZED),
+            ),
             (vec![host, ("authorization", "Bearer secret")], Some("secret"), None),
         ] {
-            let refused = check_tcp(&request(&headers), token).err().map(|response| response.status());
+            let refused = check_tcp(&request(&headers), token)
+                .err()
+                .map(|response| response.status());
             assert_eq!(refused, expected, "{headers:?} {token:?}");
         }
     }
