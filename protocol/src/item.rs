@@ -130,7 +130,12 @@ impl UserMessageItem {
             UserInput::Text { text, .. } => Some(text.as_str()),
             _ => None,
         });
-        texts.collect::<Vec<_>>().join("\n").chars().take(PREVIEW_CHARS).collect()
+        texts
+            .collect::<Vec<_>>()
+            .join("\n")
+            .chars()
+            .take(PREVIEW_CHARS)
+            .collect()
     }
 }
 

@@ -1,8 +1,7 @@
 //! The method table: one line for each method a client can call.
 //!
 //! A line binds the wire name to its params, its result and its stability; handlers, clients, the schema and the list of
-//! methods in error texts all follow from it. The types live in the file of their area below. Methods that are described
-//! but not served yet stand in a second table, which is no part of the schema.
+//! methods in error texts all follow from it. The types live in the file of their area below.
 
 pub mod account;
 pub mod config;
@@ -109,20 +108,13 @@ method_table! {
     ThreadItemsList = "thread/items/list": thread_list::ThreadItemsListParams
         => thread_list::ThreadItemsListResponse, stable;
     TurnStart = "turn/start": turns::TurnStartParams => turns::TurnStartResponse, stable;
+    TurnSteer = "turn/steer": turns::TurnSteerParams => turns::TurnSteerResponse, stable;
     TurnInterrupt = "turn/interrupt": turns::TurnInterruptParams => Empty, stable;
     ModelList = "model/list": models::ModelListParams => models::ModelListResponse, stable;
     ConfigRead = "config/read": config::ConfigReadParams => config::ConfigReadResponse, stable;
     AccountRead = "account/read": account::AccountReadParams => account::AccountReadResponse, stable;
     PermissionProfileList = "permissionProfile/list": config::PermissionProfileListParams
         => config::PermissionProfileListResponse, stable;
-}
-
-method_table! {
-    /// Methods that are described here and not served yet. A line moves to [`METHODS`] together with its handler.
-    PLANNED;
-    /// Shows every planned method to the visitor, in the order of the table.
-    visit_planned;
-    TurnSteer = "turn/steer": turns::TurnSteerParams => turns::TurnSteerResponse, stable;
 }
 
 /// The only notification that clients send: the handshake is done. It changes nothing; requests are served before it too.

@@ -22,6 +22,7 @@ export type Methods = {
   "thread/turns/list": { params: ThreadTurnsListParams, result: ThreadTurnsListResponse },
   "thread/items/list": { params: ThreadItemsListParams, result: ThreadItemsListResponse },
   "turn/start": { params: TurnStartParams, result: TurnStartResponse },
+  "turn/steer": { params: TurnSteerParams, result: TurnSteerResponse },
   "turn/interrupt": { params: TurnInterruptParams, result: Empty },
   "model/list": { params: ModelListParams, result: ModelListResponse },
   "config/read": { params: ConfigReadParams, result: ConfigReadResponse },
@@ -2062,6 +2063,36 @@ turn: Turn, };
  * How a turn stands.
  */
 export type TurnStatus = "inProgress" | "completed" | "interrupted" | "failed";
+
+/**
+ * Params of `turn/steer`.
+ */
+export type TurnSteerParams = {
+/**
+ * The thread.
+ */
+threadId: string,
+/**
+ * What the user adds; not empty.
+ */
+input: Array<UserInput>,
+/**
+ * The turn the client believes to be running.
+ */
+expectedTurnId: string,
+/**
+ * Echoed as `clientId` of the user message.
+ */
+clientUserMessageId?: string | null, };
+
+/**
+ * Result of `turn/steer`.
+ */
+export type TurnSteerResponse = {
+/**
+ * The turn that got the input.
+ */
+turnId: string, };
 
 /**
  * One piece of user input in `turn/start`.

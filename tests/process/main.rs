@@ -9,3 +9,4 @@ mod flood;
 mod idle;
 mod lifecycle;
 mod prefix;
+mod steering;

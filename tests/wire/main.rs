@@ -25,3 +25,4 @@ mod turn_start_approvals;
 mod turn_start_commands;
 mod turn_start_errors;
 mod turn_start_patches;
+mod turn_steer;

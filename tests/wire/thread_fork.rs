@@ -54,7 +54,12 @@ fn a_fork_has_the_past_of_its_source_and_a_future_of_its_own() {
     assert!(!said(&model, 3).contains("in the fork"));
     assert_eq!(client.read(&source)["turns"].as_array().unwrap().len(), 3);
     let list = client.request("thread/list", json!({}));
-    let listed = list["data"].as_array().unwrap().iter().find(|t| t["id"] == fork.as_str()).unwrap();
+    let listed = list["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|t| t["id"] == fork.as_str())
+        .unwrap();
     assert_eq!(
         (listed["forkedFromId"].as_str(), listed["preview"].as_str()),
         (Some(source.as_str()), Some("one"))
@@ -70,7 +75,10 @@ fn a_fork_has_the_past_of_its_source_and_a_future_of_its_own() {
     client.run_turn(&fork, "after a restart");
     let requests = model.requests();
     let (earlier, later) = (&requests[2].body, &requests[4].body);
-    assert!(later.starts_with(earlier.strip_suffix(b"]}").unwrap()), "the prefix broke");
+    assert!(
+        later.starts_with(earlier.strip_suffix(b"]}").unwrap()),
+        "the prefix broke"
+    );
     client.finish();
 }
 
@@ -99,7 +107,11 @@ fn a_fork_may_end_earlier_and_be_forked_again() {
     let said = said(&model, 4);
     assert!(said.contains("FIRST") && !said.contains("SECOND") && !said.contains("OWN"));
     for (thread, params, message) in [
-        (&source, json!({"lastTurnId": "nope"}), "turn not found: nope".to_owned()),
+        (
+            &source,
+            json!({"lastTurnId": "nope"}),
+            "turn not found: nope".to_owned(),
+        ),
         (&third, json!({"lastTurnId": own}), format!("turn not found: {own}")),
     ] {
         let mut all = json!({"threadId": thread});
@@ -151,7 +163,13 @@ fn an_ephemeral_fork_is_not_kept() {
         json!({"threadId": source, "ephemeral": true, "excludeTurns": true}),
     );
     assert_eq!(result["thread"]["turns"], json!([]));
-    assert_eq!(client.request("thread/list", json!({}))["data"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        client.request("thread/list", json!({}))["data"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
     let error = client.refused("thread/fork", json!({"threadId": fork}));
     assert_eq!(error["message"], format!("no rollout found for thread id {fork}"));
     client.drain(Duration::from_millis(20));

@@ -20,7 +20,10 @@ fn pages_lead_through_all_items_both_ways() {
     let mut client = home.session();
     let source = client.start_thread(json!({}));
     client.run_turn(&source, "1");
-    let fork = client.fork(json!({"threadId": source}))["thread"]["id"].as_str().unwrap().to_owned();
+    let fork = client.fork(json!({"threadId": source}))["thread"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let own = client.run_turn(&fork, "2").turn_id;
     let read = client.read(&fork);
     let items: Vec<Value> = read["turns"]
@@ -30,7 +33,12 @@ fn pages_lead_through_all_items_both_ways() {
         .flat_map(|turn| turn["items"].as_array().unwrap().clone())
         .collect();
     let whole = client.request("thread/items/list", json!({"threadId": fork}));
-    let listed: Vec<Value> = whole["data"].as_array().unwrap().iter().map(|e| e["item"].clone()).collect();
+    let listed: Vec<Value> = whole["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["item"].clone())
+        .collect();
     assert_eq!(listed, items);
     let expected = ids(&whole);
     assert_eq!(expected.len(), 6);
@@ -54,7 +62,10 @@ fn pages_lead_through_all_items_both_ways() {
             assert_eq!(seen, expected, "{direction} {limit}");
         }
     }
-    let one = client.request("thread/items/list", json!({"threadId": fork, "turnId": own, "limit": 2}));
+    let one = client.request(
+        "thread/items/list",
+        json!({"threadId": fork, "turnId": own, "limit": 2}),
+    );
     assert_eq!(ids(&one), &expected[3..5]);
     let back = json!({"threadId": fork, "cursor": one["backwardsCursor"], "sortDirection": "desc"});
     let back = client.request("thread/items/list", back);

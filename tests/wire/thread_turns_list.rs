@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 fn ids(page: &Value) -> Vec<String> {
     let data = page["data"].as_array().unwrap();
-    data.iter().map(|turn| turn["id"].as_str().unwrap().to_owned()).collect()
+    data.iter()
+        .map(|turn| turn["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -16,7 +18,10 @@ fn pages_lead_through_all_turns_both_ways() {
     let mut client = home.session();
     let source = client.start_thread(json!({}));
     let mut turns: Vec<String> = ["1", "2", "3"].map(|t| client.run_turn(&source, t).turn_id).to_vec();
-    let fork = client.fork(json!({"threadId": source}))["thread"]["id"].as_str().unwrap().to_owned();
+    let fork = client.fork(json!({"threadId": source}))["thread"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     turns.extend(["4", "5"].map(|text| client.run_turn(&fork, text).turn_id));
 
     for direction in ["asc", "desc"] {

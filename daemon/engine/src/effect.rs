@@ -67,6 +67,11 @@ pub enum Effect {
 pub enum Reply {
     /// To [`crate::input::Input::StartTurn`].
     TurnStarted(Turn),
+    /// To [`crate::input::Input::Steer`]: the turn that has the input.
+    Steered {
+        /// Its id.
+        turn_id: String,
+    },
     /// To [`crate::input::Input::Interrupt`].
     Interrupted,
 }
@@ -77,6 +82,17 @@ pub enum Rejection {
     /// Nothing runs.
     #[error("no active turn to interrupt")]
     NoActiveTurn,
+    /// Nothing runs that could take input.
+    #[error("no active turn to steer")]
+    NoTurnToSteer,
+    /// Input was meant for another turn than the one that runs.
+    #[error("expected active turn id `{expected}` but found `{found}`")]
+    SteeredWrongTurn {
+        /// What the caller said.
+        expected: String,
+        /// What runs.
+        found: String,
+    },
     /// Another turn runs.
     #[error("expected active turn id {expected} but found {found}")]
     WrongTurn {

@@ -21,6 +21,8 @@ pub struct ReplyToken(pub u64);
 pub enum Input {
     /// A client starts a turn (during a running turn: adds input to it).
     StartTurn(Box<StartTurn>),
+    /// A client adds input to the running turn.
+    Steer(Box<Steer>),
     /// A client, or the daemon's shutdown, stops the running turn.
     Interrupt {
         /// The turn the client means; `None`: whichever runs.
@@ -72,6 +74,21 @@ pub struct StartTurn {
     pub facts: TurnFacts,
     /// JSON schema of the final answer, for this turn only.
     pub output_schema: Option<Value>,
+}
+
+/// More input for a running turn.
+#[derive(Debug)]
+pub struct Steer {
+    /// Who waits for the answer.
+    pub reply: ReplyToken,
+    /// The turn the client believes to be running.
+    pub expected_turn_id: String,
+    /// What the user sent.
+    pub input: Vec<UserInput>,
+    /// As in [`StartTurn::content`].
+    pub content: Vec<Box<RawValue>>,
+    /// `clientUserMessageId`.
+    pub client_user_message_id: Option<String>,
 }
 
 /// What is known of the model and its provider.

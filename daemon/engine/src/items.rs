@@ -33,6 +33,14 @@ pub(crate) fn set_completed_at(item: &mut ThreadItem, ms: i64) {
     *completed_at(item) = Some(ms);
 }
 
+/// Makes a user message one that came and ended at this moment.
+pub(crate) fn set_times(item: &mut ThreadItem, ms: i64) {
+    if let ThreadItem::UserMessage(message) = item {
+        message.started_at_ms = Some(ms);
+    }
+    set_completed_at(item, ms);
+}
+
 /// The item as it looks in `item/started`.
 pub(crate) fn as_started(item: &ThreadItem) -> ThreadItem {
     let mut item = item.clone();

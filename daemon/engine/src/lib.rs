@@ -4,7 +4,8 @@
 //! crate performs IO, waits, reads a clock or draws a random number: time and ids come in with [`Now`].
 //!
 //! Where to look: `turn.rs` is the way of a turn, `model_events.rs` what the model says, `tool_calls.rs` what it wants
-//! done, `approval.rs` when the user is asked, `stop.rs` how a turn is cut short, `recover.rs` how a rollout becomes live
+//! done, `approval.rs` when the user is asked, `steer.rs` how input joins a running turn,
+//! `stop.rs` how a turn is cut short, `recover.rs` how a rollout becomes live
 //! state again, `wire.rs` what a request looks like.
 
 mod approval;
@@ -22,6 +23,7 @@ mod patch;
 mod plan;
 mod recover;
 pub mod rollout;
+mod steer;
 mod stop;
 mod stream;
 mod thread;
@@ -39,7 +41,7 @@ use agentd_protocol::turn::Turn;
 use agentd_protocol::usage::ThreadTokenUsage;
 
 use crate::effect::{Effect, Rejection};
-use crate::input::{Input, ReplyToken, StartTurn};
+use crate::input::{Input, ReplyToken, StartTurn, Steer};
 use crate::out::Out;
 use crate::rollout::{RolloutError, RolloutLine, ThreadNamed, ThreadRecord};
 use crate::thread::ThreadState;
@@ -92,6 +94,7 @@ impl Engine {
         let mut out = Out::new(&self.thread.record.id, now);
         match input {
             Input::StartTurn(start) => self.start_turn(*start, &mut out),
+            Input::Steer(steer) => self.steer(*steer, &mut out),
             Input::Interrupt { turn_id, reply } => self.interrupt(turn_id, reply, &mut out),
             input => self.turn_input(input, &mut out),
         }
@@ -103,7 +106,15 @@ impl Engine {
         match &mut self.turn {
             None => self.turn = Some(ActiveTurn::start(&mut self.thread, start, out)),
             Some(turn) if turn.stop.is_some() => self.waiting.push_back(start),
-            Some(turn) => turn.steer(&mut self.thread, start, out),
+            Some(turn) => turn.start_again(&mut self.thread, start, out),
+        }
+    }
+
+    /// A turn that is being stopped takes no more input.
+    fn steer(&mut self, steer: Steer, out: &mut Out<'_, '_>) {
+        match self.turn.as_mut().filter(|turn| turn.stop.is_none()) {
+            Some(turn) => turn.steer(&mut self.thread, steer, out),
+            None => out.reply(steer.reply, Err(Rejection::NoTurnToSteer)),
         }
     }
 
@@ -125,7 +136,7 @@ impl Engine {
             Input::Model { request, event } => turn.on_model_event(&mut self.thread, request, event, out),
             Input::Tool { tool, event } => turn.on_tool_event(&mut self.thread, tool, event, out),
             Input::CheckpointDue => turn.checkpoint_due(out),
-            Input::StartTurn(_) | Input::Interrupt { .. } => {}
+            Input::StartTurn(_) | Input::Steer(_) | Input::Interrupt { .. } => {}
         }
     }
 

@@ -1,8 +1,8 @@
 //! From a rollout back to live state, and the repair of a turn that a crash cut off.
 //!
 //! Nothing of an unfinished turn runs any more when this is called. The repair says so in the record: open items are
-//! completed with what was saved of them, open questions are withdrawn, open calls get an output, the turn is
-//! interrupted.
+//! completed with what was saved of them, open questions are withdrawn, open calls get an output, input that
+//! was accepted is heard, the turn is interrupted.
 
 use agentd_protocol::item::{PatchStatus, ThreadItem};
 use agentd_protocol::turn::TurnStatus;
@@ -11,7 +11,8 @@ use crate::effect::Effect;
 use crate::history::{Pairing, assistant_message, call_output};
 use crate::out::Out;
 use crate::rollout::{
-    ApprovalAnswered, ItemLine, ItemText, ResponseItemLine, RolloutError, RolloutLine, TurnCompleted, TurnStarted,
+    ApprovalAnswered, InputQueued, ItemLine, ItemText, ResponseItemLine, RolloutError, RolloutLine, TurnCompleted,
+    TurnStarted,
 };
 use crate::thread::ThreadState;
 use crate::{Now, exec, items, tokens};
@@ -23,6 +24,8 @@ struct OpenTurn {
     items: Vec<ThreadItem>,
     /// Approval ids.
     asked: Vec<String>,
+    /// Input that was accepted and is not in the history yet.
+    queued: Vec<InputQueued>,
 }
 
 #[derive(Debug)]
@@ -62,6 +65,7 @@ impl Replay {
             RolloutLine::Settings(settings) => self.thread.settings = settings,
             RolloutLine::Context(context) => self.thread.context = Some(context),
             RolloutLine::TurnStarted(started) => self.turn_started(started),
+            RolloutLine::InputQueued(queued) => self.input_queued(queued),
             RolloutLine::ResponseItem(line) => self.response_item(&line),
             RolloutLine::ItemStarted(line) => self.item_started(line.item),
             RolloutLine::ItemText(text) => self.item_text(&text),
@@ -80,6 +84,7 @@ impl Replay {
             started,
             items: Vec::new(),
             asked: Vec::new(),
+            queued: Vec::new(),
         });
     }
 
@@ -92,6 +97,12 @@ impl Replay {
     fn response_item(&mut self, line: &ResponseItemLine) {
         if self.pairing.admit(&line.item) {
             self.thread.history.push(&line.item);
+        }
+    }
+
+    fn input_queued(&mut self, queued: InputQueued) {
+        if let Some(turn) = &mut self.turn {
+            turn.queued.push(queued);
         }
     }
 
@@ -112,6 +123,7 @@ impl Replay {
     fn item_completed(&mut self, item: ThreadItem) {
         self.thread.note_item(&item);
         let Some(turn) = &mut self.turn else { return };
+        turn.queued.retain(|queued| queued.item.id() != item.id());
         match turn.items.iter_mut().find(|open| open.id() == item.id()) {
             Some(open) => *open = item,
             None => turn.items.push(item),
@@ -148,6 +160,9 @@ impl Replay {
             self.thread
                 .append_history(turn_id, assistant_message(&partial_message), &mut out);
         }
+        for queued in std::mem::take(&mut turn.queued) {
+            hear(&mut self.thread, queued, &mut out);
+        }
         self.thread.updated_at_ms = out.ms();
         out.append(RolloutLine::TurnCompleted(TurnCompleted {
             turn_id: turn_id.clone(),
@@ -176,6 +191,21 @@ fn close_items(turn: &mut OpenTurn, out: &mut Out<'_, '_>) -> String {
         out.append(RolloutLine::ItemCompleted(line));
     }
     partial_message
+}
+
+/// Gives input that was accepted its place in the history.
+fn hear(thread: &mut ThreadState, queued: InputQueued, out: &mut Out<'_, '_>) {
+    let InputQueued {
+        turn_id,
+        mut item,
+        message,
+    } = queued;
+    if let Some(message) = message {
+        thread.append_history(&turn_id, message, out);
+    }
+    items::set_times(&mut item, out.ms());
+    thread.note_item(&item);
+    out.append(RolloutLine::ItemCompleted(ItemLine { turn_id, item }));
 }
 
 fn withdraw(turn: &OpenTurn, out: &mut Out<'_, '_>) {

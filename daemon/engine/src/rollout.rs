@@ -24,6 +24,9 @@ pub enum RolloutLine {
     Context(ContextSnapshot),
     /// A turn began.
     TurnStarted(TurnStarted),
+    /// The user added input to a running turn; it waits for its place in the history. Superseded by the item's
+    /// `ItemCompleted`.
+    InputQueued(InputQueued),
     /// An item of the model-visible history, in order. Payload bytes of `item` are what is sent, unchanged, for ever.
     ResponseItem(ResponseItemLine),
     /// A shown item began whose beginning must survive a crash. For a tool call: written before it runs.
@@ -116,6 +119,18 @@ pub struct TurnStarted {
     pub turn_id: String,
     /// Unix milliseconds.
     pub started_at_ms: i64,
+}
+
+/// See [`RolloutLine::InputQueued`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InputQueued {
+    /// The turn it belongs to.
+    pub turn_id: String,
+    /// The user message to be shown.
+    pub item: ThreadItem,
+    /// The message for the model, if there is anything to tell it.
+    #[serde(default)]
+    pub message: Option<Box<RawValue>>,
 }
 
 /// See [`RolloutLine::ResponseItem`].
@@ -276,6 +291,7 @@ kinds! {
     Settings = "settings",
     Context = "context",
     TurnStarted = "turn_started",
+    InputQueued = "input_queued",
     ResponseItem = "response_item",
     ItemStarted = "item_started",
     ItemText = "item_text",

@@ -59,7 +59,8 @@ impl ActiveTurn {
         }
     }
 
-    fn partial_message(&self) -> String {
+    /// What was shown of messages that the model has not finished.
+    pub(crate) fn partial_message(&self) -> String {
         let texts = self.stream.iter().filter_map(|open| match self.items.get(open.index) {
             Some(ThreadItem::AgentMessage(message)) => Some(message.text.as_str()),
             _ => None,

@@ -61,9 +61,32 @@ pub(crate) struct ActiveTurn {
 /// User input on its way into the history.
 #[derive(Debug)]
 pub(crate) struct PendingInput {
-    input: Vec<UserInput>,
-    content: Vec<Box<RawValue>>,
-    client_id: Option<String>,
+    /// The item to be shown; its times are set when it is.
+    pub(crate) item: Option<ThreadItem>,
+    /// The message for the model.
+    pub(crate) message: Option<Box<RawValue>>,
+}
+
+impl PendingInput {
+    pub(crate) fn new(
+        thread: &mut ThreadState,
+        input: Vec<UserInput>,
+        content: &[Box<RawValue>],
+        client_id: Option<String>,
+        out: &mut Out<'_, '_>,
+    ) -> Self {
+        let message = (!content.is_empty()).then(|| user_message(content));
+        let item = (!input.is_empty()).then(|| {
+            ThreadItem::UserMessage(UserMessageItem {
+                id: thread.unique_item_id(None, out),
+                client_id,
+                content: input,
+                started_at_ms: None,
+                completed_at_ms: None,
+            })
+        });
+        Self { item, message }
+    }
 }
 
 /// Takes over settings that a client sent along, if they differ.
@@ -76,7 +99,7 @@ pub(crate) fn apply_settings(thread: &mut ThreadState, start: &StartTurn, out: &
     true
 }
 
-fn emit_settings(thread: &ThreadState, out: &mut Out<'_, '_>) {
+pub(crate) fn emit_settings(thread: &ThreadState, out: &mut Out<'_, '_>) {
     let thread_id = out.thread_id();
     out.emit(ServerNotification::ThreadSettingsUpdated {
         thread_id,
@@ -96,11 +119,7 @@ impl ActiveTurn {
             started_at_ms: out.ms(),
         }));
         turn.tell_context(thread, out);
-        let pending = PendingInput {
-            input: start.input,
-            content: start.content,
-            client_id: start.client_user_message_id,
-        };
+        let pending = PendingInput::new(thread, start.input, &start.content, start.client_user_message_id, out);
         let message = turn.store_user_message(thread, pending, out);
 
         if settings_changed {
@@ -143,24 +162,6 @@ impl ActiveTurn {
         }
     }
 
-    /// More input for the running turn.
-    pub(crate) fn steer(&mut self, thread: &mut ThreadState, start: StartTurn, out: &mut Out<'_, '_>) {
-        if apply_settings(thread, &start, out) {
-            emit_settings(thread, out);
-        }
-        self.model = start.model;
-        self.facts = start.facts;
-        if start.output_schema.is_some() {
-            self.output_schema = start.output_schema;
-        }
-        self.pending.push(PendingInput {
-            input: start.input,
-            content: start.content,
-            client_id: start.client_user_message_id,
-        });
-        out.reply(start.reply, Ok(Reply::TurnStarted(self.reply_view())));
-    }
-
     /// Appends what the model has not been told yet.
     fn tell_context(&self, thread: &mut ThreadState, out: &mut Out<'_, '_>) {
         let now = context::snapshot(&thread.record, &thread.settings, &self.facts);
@@ -174,25 +175,18 @@ impl ActiveTurn {
         thread.context = Some(now);
     }
 
+    /// Puts a user message into the history and among the items.
     fn store_user_message(
         &mut self,
         thread: &mut ThreadState,
         pending: PendingInput,
         out: &mut Out<'_, '_>,
     ) -> Option<usize> {
-        if !pending.content.is_empty() {
-            thread.append_history(&self.id, user_message(&pending.content), out);
+        if let Some(message) = pending.message {
+            thread.append_history(&self.id, message, out);
         }
-        if pending.input.is_empty() {
-            return None;
-        }
-        let item = ThreadItem::UserMessage(UserMessageItem {
-            id: thread.unique_item_id(None, out),
-            client_id: pending.client_id,
-            content: pending.input,
-            started_at_ms: Some(out.ms()),
-            completed_at_ms: Some(out.ms()),
-        });
+        let mut item = pending.item?;
+        items::set_times(&mut item, out.ms());
         thread.note_item(&item);
         out.append(RolloutLine::ItemCompleted(ItemLine {
             turn_id: self.id.clone(),
@@ -377,7 +371,7 @@ impl ActiveTurn {
     }
 
     /// The turn as `turn/start` answers it.
-    fn reply_view(&self) -> Turn {
+    pub(crate) fn reply_view(&self) -> Turn {
         Turn {
             id: self.id.clone(),
             root_turn_id: self.id.clone(),

@@ -175,10 +175,12 @@ fn a_patch_being_read_is_dropped() {
 fn input_that_waited_is_not_lost() {
     let mut c = Carrier::new();
     c.start("x");
+    c.call("A", "exec_command", &json!({"cmd": "a"}));
     c.start("meanwhile");
     c.take();
     c.interrupt();
+    c.exec_ends(0, ExecExit::Cancelled, "");
     assert!(c.take().contains("completed userMessage"));
     c.start("y");
-    assert_eq!(c.input()[3]["content"][0]["text"], "meanwhile");
+    assert_eq!(c.input()[5]["content"][0]["text"], "meanwhile");
 }

@@ -14,6 +14,7 @@ use serde_json::json;
 #[derive(Clone, Debug)]
 enum Event {
     Start,
+    Steer,
     Interrupt,
     Delta(u8),
     Reasoning(u8),
@@ -33,6 +34,7 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         2 => Just(Event::Start),
+        1 => Just(Event::Steer),
         1 => Just(Event::Interrupt),
         3 => (0u8..4).prop_map(Event::Delta),
         1 => (0u8..4).prop_map(Event::Reasoning),
@@ -54,6 +56,17 @@ fn apply(c: &mut Carrier, event: &Event) {
     c.ms += 10;
     match event {
         Event::Start => c.start("hi"),
+        Event::Steer => {
+            if let Some(turn) = c.engine.active_turn() {
+                let text = format!("steered at {}", c.ms);
+                c.steer(&turn.id, &text);
+                // A turn that is being stopped refuses; what it accepts has to stay.
+                if c.printed.contains("reply steered") {
+                    c.accepted.push(text);
+                }
+                c.take();
+            }
+        }
         Event::Interrupt => c.interrupt(),
         Event::Delta(id) => c.model(ModelEvent::TextDelta {
             item_id: Some(format!("m{id}")),
@@ -157,6 +170,15 @@ fn bring_to_rest(c: &mut Carrier) {
     assert!(c.engine.active_turn().is_none(), "{}", c.printed);
 }
 
+/// Input that was accepted is told to the model once.
+fn assert_heard(accepted: &[String], c: &Carrier) {
+    let input = c.input();
+    for text in accepted {
+        let heard = input.iter().filter(|item| item["content"][0]["text"] == text.as_str());
+        assert_eq!(heard.count(), 1, "{text}: {input:#?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
@@ -164,6 +186,7 @@ proptest! {
     fn any_order_of_events(events in prop::collection::vec(event(), 1..60)) {
         let mut c = Carrier::new();
         for event in &events {
+            c.take();
             apply(&mut c, event);
         }
         bring_to_rest(&mut c);
@@ -174,12 +197,14 @@ proptest! {
         c.start("last");
         stored.start("last");
         prop_assert_eq!(c.calls.last().unwrap().body.concat(), stored.calls.last().unwrap().body.concat());
+        assert_heard(&c.accepted, &stored);
     }
 
     #[test]
     fn a_crash_anywhere(events in prop::collection::vec(event(), 1..60)) {
         let mut c = Carrier::new();
         for event in &events {
+            c.take();
             apply(&mut c, event);
         }
         let (mut stored, _) = c.restart();
@@ -187,6 +212,7 @@ proptest! {
         prop_assert!(repair.is_empty());
         stored.start("last");
         again.start("last");
+        assert_heard(&c.accepted, &stored);
         let body = stored.calls.last().unwrap().body.concat();
         prop_assert_eq!(&body, &again.calls.last().unwrap().body.concat());
         if let Some(call) = c.calls.last() {

@@ -125,6 +125,8 @@ impl<'a> Projection<'a> {
         match line {
             RolloutLine::ThreadStarted(_)
             | RolloutLine::Context(_)
+            // Not shown before it has its place in the turn.
+            | RolloutLine::InputQueued(_)
             | RolloutLine::ResponseItem(_)
             | RolloutLine::ItemText(_) => Ok(()),
             RolloutLine::Settings(settings) => {

@@ -38,7 +38,11 @@ impl RpcError {
 
     /// A message above the size limit.
     pub fn message_too_large(limit: usize) -> Self {
-        Self::new(INVALID_REQUEST, "messageTooLarge", format!("message too large: the limit is {limit} bytes"))
+        Self::new(
+            INVALID_REQUEST,
+            "messageTooLarge",
+            format!("message too large: the limit is {limit} bytes"),
+        )
     }
 
     /// Anything before `initialize`.
@@ -53,7 +57,11 @@ impl RpcError {
 
     /// No such method.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(METHOD_NOT_FOUND, "methodNotFound", format!("Method not found: {method}"))
+        Self::new(
+            METHOD_NOT_FOUND,
+            "methodNotFound",
+            format!("Method not found: {method}"),
+        )
     }
 
     /// Params that do not fit the method.
@@ -73,12 +81,20 @@ impl RpcError {
 
     /// A thread that was never stored.
     pub fn no_rollout(id: &str) -> Self {
-        Self::new(INVALID_REQUEST, "threadNotFound", format!("no rollout found for thread id {id}"))
+        Self::new(
+            INVALID_REQUEST,
+            "threadNotFound",
+            format!("no rollout found for thread id {id}"),
+        )
     }
 
     /// A thread that was never put away.
     pub fn no_archived_rollout(id: &str) -> Self {
-        Self::new(INVALID_REQUEST, "threadNotFound", format!("no archived rollout found for thread id {id}"))
+        Self::new(
+            INVALID_REQUEST,
+            "threadNotFound",
+            format!("no archived rollout found for thread id {id}"),
+        )
     }
 
     /// A thread that was put away.
@@ -94,7 +110,11 @@ impl RpcError {
 
     /// An id that is no thread id.
     pub fn invalid_thread_id(reason: impl std::fmt::Display) -> Self {
-        Self::new(INVALID_REQUEST, "invalidThreadId", format!("invalid thread id: {reason}"))
+        Self::new(
+            INVALID_REQUEST,
+            "invalidThreadId",
+            format!("invalid thread id: {reason}"),
+        )
     }
 
     /// A cursor that no list handed out.
@@ -137,8 +157,8 @@ impl From<StoreError> for RpcError {
 impl From<Rejection> for RpcError {
     fn from(rejection: Rejection) -> Self {
         let kind = match &rejection {
-            Rejection::NoActiveTurn => "noActiveTurn",
-            Rejection::WrongTurn { .. } => "wrongTurn",
+            Rejection::NoActiveTurn | Rejection::NoTurnToSteer => "noActiveTurn",
+            Rejection::WrongTurn { .. } | Rejection::SteeredWrongTurn { .. } => "wrongTurn",
         };
         Self::invalid_request(kind, rejection.to_string())
     }
@@ -146,7 +166,11 @@ impl From<Rejection> for RpcError {
 
 impl From<ConfigError> for RpcError {
     fn from(error: ConfigError) -> Self {
-        Self::new(INVALID_PARAMS, "invalidConfig", format!("Invalid configuration: {error}"))
+        Self::new(
+            INVALID_PARAMS,
+            "invalidConfig",
+            format!("Invalid configuration: {error}"),
+        )
     }
 }
 

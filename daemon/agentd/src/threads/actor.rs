@@ -69,6 +69,8 @@ pub(super) enum ChildEnd {
 pub(super) enum Waiting {
     /// A `turn/start`.
     Turn(oneshot::Sender<Result<(agentd_protocol::turn::Turn, Queued), RpcError>>),
+    /// A `turn/steer`.
+    Steer(oneshot::Sender<Result<(String, Queued), RpcError>>),
     /// A `turn/interrupt`.
     Interrupt(oneshot::Sender<Result<(), RpcError>>),
 }
@@ -186,6 +188,10 @@ impl Actor {
     fn on_control(&mut self, control: Control) -> Vec<Input> {
         match control {
             Control::StartTurn { start, reply } => self.on_start_turn(start, reply),
+            Control::Steer { mut steer, reply } => {
+                steer.reply = self.wait_for_reply(Waiting::Steer(reply));
+                vec![Input::Steer(steer)]
+            }
             Control::Interrupt { turn_id, reply } => {
                 let token = self.wait_for_reply(Waiting::Interrupt(reply));
                 vec![Input::Interrupt { turn_id: Some(turn_id), reply: Some(token) }]
@@ -237,7 +243,7 @@ impl Actor {
     async fn set_name(
         &mut self,
         name: String,
-        reply: oneshot::Sender<Result<Queued, RpcError>>,
+        reply: oneshot::Sender<Result<((), Queued), RpcError>>,
     ) -> Result<(), agentd_store::StoreError> {
         let line = self.engine.set_name(Some(name.clone()));
         if let Err(error) = self.carry_out(vec![Effect::Append(vec![line])]).await {
@@ -245,7 +251,7 @@ impl Actor {
             let _ = reply.send(Err(RpcError::store(&error)));
             return Err(error);
         }
-        self.answer_first(reply).await;
+        super::effects::reply_first(reply, ()).await;
         let thread_id = self.engine.record().id.clone();
         self.emit(&ServerNotification::ThreadNameUpdated { thread_id, thread_name: Some(name) });
         Ok(())

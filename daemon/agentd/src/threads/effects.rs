@@ -98,25 +98,14 @@ impl Actor {
     async fn reply(&mut self, token: ReplyToken, result: Result<Reply, Rejection>) {
         // An unsendable reply means that the caller's connection is gone; what it asked for still happens.
         match (self.replies.remove(&token), result) {
-            (Some(Waiting::Turn(caller)), Ok(Reply::TurnStarted(turn))) => {
-                let (queued, response_queued) = oneshot::channel();
-                if caller.send(Ok((turn, queued))).is_ok() {
-                    let _ = tokio::time::timeout(RESPONSE_LIMIT, response_queued).await;
-                }
-            }
+            (Some(Waiting::Turn(caller)), Ok(Reply::TurnStarted(turn))) => reply_first(caller, turn).await,
+            (Some(Waiting::Steer(caller)), Ok(Reply::Steered { turn_id })) => reply_first(caller, turn_id).await,
+            (Some(Waiting::Steer(caller)), Err(rejection)) => drop(caller.send(Err(rejection.into()))),
             (Some(Waiting::Turn(caller)), Err(rejection)) => drop(caller.send(Err(rejection.into()))),
             (Some(Waiting::Interrupt(caller)), Ok(Reply::Interrupted)) => drop(caller.send(Ok(()))),
             (Some(Waiting::Interrupt(caller)), Err(rejection)) => drop(caller.send(Err(rejection.into()))),
             (Some(_), Ok(reply)) => tracing::error!(?reply, "the engine's reply does not fit its request"),
             (None, _) => tracing::error!(?token, "the engine answered a request that nobody waits for"),
-        }
-    }
-
-    /// Answers a request and waits until its response is queued, so that what follows is told after it.
-    pub(super) async fn answer_first(&mut self, caller: oneshot::Sender<Result<Queued, RpcError>>) {
-        let (queued, response_queued) = oneshot::channel();
-        if caller.send(Ok(queued)).is_ok() {
-            let _ = tokio::time::timeout(RESPONSE_LIMIT, response_queued).await;
         }
     }
 
@@ -224,6 +213,7 @@ impl Actor {
             let refusal = RpcError::store(error);
             match waiting {
                 Waiting::Turn(caller) => drop(caller.send(Err(refusal))),
+                Waiting::Steer(caller) => drop(caller.send(Err(refusal))),
                 Waiting::Interrupt(caller) => drop(caller.send(Err(refusal))),
             }
         }
@@ -250,6 +240,14 @@ impl Actor {
         let turn =
             Turn { items: Vec::new(), items_view: ItemsView::NotLoaded, status: TurnStatus::Failed, error: Some(error), ..active };
         self.emit(&ServerNotification::TurnCompleted { thread_id, turn });
+    }
+}
+
+/// Answers a request and waits until its response is queued, so that what follows is told after it.
+pub(super) async fn reply_first<T>(caller: oneshot::Sender<Result<(T, Queued), RpcError>>, value: T) {
+    let (queued, response_queued) = oneshot::channel();
+    if caller.send(Ok((value, queued))).is_ok() {
+        let _ = tokio::time::timeout(RESPONSE_LIMIT, response_queued).await;
     }
 }
 

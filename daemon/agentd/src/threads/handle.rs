@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentd_engine::input::StartTurn;
+use agentd_engine::input::{StartTurn, Steer};
 use agentd_engine::rollout::ThreadRecord;
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::ThreadStatus;
@@ -39,12 +39,14 @@ pub struct Snapshot {
 pub(super) enum Control {
     /// Start a turn; the task fills in the reply token.
     StartTurn { start: Box<StartTurn>, reply: oneshot::Sender<Result<(Turn, Queued), RpcError>> },
+    /// Add input to the running turn; the task fills in the reply token.
+    Steer { steer: Box<Steer>, reply: oneshot::Sender<Result<(String, Queued), RpcError>> },
     /// Stop the running turn.
     Interrupt { turn_id: String, reply: oneshot::Sender<Result<(), RpcError>> },
     /// Change the settings from the next turn on.
     ChangeSettings { settings: Box<ThreadSettings>, reply: oneshot::Sender<Result<(), RpcError>> },
     /// Name the thread.
-    SetName { name: String, reply: oneshot::Sender<Result<Queued, RpcError>> },
+    SetName { name: String, reply: oneshot::Sender<Result<((), Queued), RpcError>> },
     /// Make the connection a subscriber. What is published after the snapshot reaches it after its response.
     Attach { conn: ConnHandle, announce: bool, reply: oneshot::Sender<(Snapshot, Queued)> },
     /// The connection is no subscriber any more.
@@ -72,6 +74,14 @@ impl ThreadHandle {
         self.ask(|reply| Control::StartTurn { start: Box::new(start), reply }).await?
     }
 
+    /// Adds input to the running turn; returns the turn's id. The second part as in [`Self::start_turn`].
+    ///
+    /// # Errors
+    /// No turn runs, or another one than the caller meant, or the input cannot be stored.
+    pub async fn steer(&self, steer: Steer) -> Result<(String, Queued), RpcError> {
+        self.ask(|reply| Control::Steer { steer: Box::new(steer), reply }).await?
+    }
+
     /// Stops the running turn.
     ///
     /// # Errors
@@ -93,7 +103,8 @@ impl ThreadHandle {
     /// # Errors
     /// The thread is gone, or could not store the name.
     pub async fn set_name(&self, name: String) -> Result<Queued, RpcError> {
-        self.ask(|reply| Control::SetName { name, reply }).await?
+        let ((), queued) = self.ask(|reply| Control::SetName { name, reply }).await??;
+        Ok(queued)
     }
 
     /// Subscribes a connection. `announce` also tells every connection that the thread was started.

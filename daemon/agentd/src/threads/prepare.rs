@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use agentd_engine::input::{ReplyToken, StartTurn, TurnFacts};
+use agentd_engine::input::{ReplyToken, StartTurn, Steer, TurnFacts};
 use agentd_protocol::item::UserInput;
+use agentd_protocol::methods::turns::TurnSteerParams;
 use agentd_protocol::settings::{AskForApproval, SandboxMode, SandboxPolicy, ThreadSettings};
 use serde_json::Value;
 
@@ -129,6 +130,22 @@ pub fn start_turn(home: &Path, config: &Config, settings: ThreadSettings, turn: 
         model,
         facts,
         output_schema: turn.output_schema,
+    })
+}
+
+/// Input for a running turn. Blocking: reads images.
+///
+/// # Errors
+/// An image cannot be read.
+pub fn steer(params: TurnSteerParams) -> Result<Steer, RpcError> {
+    let content = images::content_parts(&params.input).map_err(|e| RpcError::invalid_params(e.to_string()))?;
+    Ok(Steer {
+        // Filled in by the thread's task.
+        reply: ReplyToken(0),
+        expected_turn_id: params.expected_turn_id,
+        input: params.input,
+        content,
+        client_user_message_id: params.client_user_message_id,
     })
 }
 

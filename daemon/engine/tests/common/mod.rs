@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use agentd_engine::effect::{Effect, ModelCall, Reply, ToolAction};
 use agentd_engine::input::{
     ExecExit, Input, ModelEvent, ModelFacts, ModelFailure, PatchPlan, PatchedFile, ReplyToken, RetryAdvice, StartTurn,
-    ToolEvent, TurnFacts,
+    Steer, ToolEvent, TurnFacts,
 };
 use agentd_engine::rollout::{EnvironmentFacts, RolloutLine, ThreadRecord};
 use agentd_engine::{Engine, Now};
@@ -101,6 +101,8 @@ pub struct Carrier {
     pub tools: Vec<(u64, ToolAction)>,
     pub asks: Vec<String>,
     pub printed: String,
+    /// Input that a test wants to find again.
+    pub accepted: Vec<String>,
     started: HashMap<String, String>,
     unanswered: HashSet<u64>,
     pub settings: ThreadSettings,
@@ -133,6 +135,7 @@ impl Carrier {
             tools: vec![],
             asks: vec![],
             printed: String::new(),
+            accepted: vec![],
             started: HashMap::new(),
             unanswered: HashSet::new(),
             settings,
@@ -181,6 +184,7 @@ impl Carrier {
                 assert!(self.unanswered.remove(&token.0), "answered twice");
                 match result {
                     Ok(Reply::TurnStarted(turn)) => format!("reply turn {}", turn.id),
+                    Ok(Reply::Steered { turn_id }) => format!("reply steered {turn_id}"),
                     Ok(Reply::Interrupted) => "reply interrupted".into(),
                     Err(rejection) => format!("reply error: {rejection}"),
                 }
@@ -360,6 +364,20 @@ impl Carrier {
             output_schema: self.output_schema.clone(),
         };
         self.step(Input::StartTurn(Box::new(start)));
+    }
+
+    pub fn steer(&mut self, expected_turn_id: &str, text: &str) {
+        let steer = Steer {
+            reply: self.token(),
+            expected_turn_id: expected_turn_id.into(),
+            input: vec![UserInput::Text {
+                text: text.into(),
+                text_elements: vec![],
+            }],
+            content: vec![raw(&json!({"type": "input_text", "text": text}))],
+            client_user_message_id: Some(format!("client {text}")),
+        };
+        self.step(Input::Steer(Box::new(steer)));
     }
 
     pub fn interrupt(&mut self) {

@@ -20,6 +20,7 @@ mod thread_unarchive;
 mod thread_unsubscribe;
 mod turn_interrupt;
 mod turn_start;
+mod turn_steer;
 
 use super::table::Table;
 
@@ -44,4 +45,5 @@ pub fn register(table: &mut Table) {
     table.method("thread/unsubscribe", thread_unsubscribe::handle);
     table.method("turn/interrupt", turn_interrupt::handle);
     table.method("turn/start", turn_start::handle);
+    table.method("turn/steer", turn_steer::handle);
 }
