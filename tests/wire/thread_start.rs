@@ -69,6 +69,38 @@ fn takes_overrides_and_refuses_what_does_not_exist() {
     client.finish();
 }
 
+#[test]
+fn the_working_directory_is_a_folder_or_is_said_to_be_missing() {
+    let model = MockModel::replies(vec![model::exec("c1", "pwd"), model::message("m", "ok")]);
+    let home = Home::new(&model);
+    let file = home.workspace().join("file");
+    std::fs::write(&file, "").unwrap();
+    let mut client = home.session();
+    let error = client.refused("thread/start", json!({"cwd": file}));
+    assert_eq!(error["data"]["kind"], "cwdNotDirectory", "{error}");
+    let missing = home.workspace().join("missing");
+    let thread = client.request("thread/start", json!({"cwd": missing}))["thread"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let seen = client.until("thread/started", |_| true);
+    let mut warnings = seen.iter().filter(|event| event["method"] == "warning");
+    let warning = warnings.next().map_or_else(|| client.next_event(), Clone::clone);
+    assert!(
+        warning["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("does not exist"),
+        "{warning}"
+    );
+    let run = client.run_turn(&thread, "go");
+    let shown = run.completed("commandExecution")[0]["aggregatedOutput"]
+        .as_str()
+        .unwrap();
+    assert!(shown.contains("cwdNotFound"), "the user sees why nothing ran: {shown}");
+    client.finish();
+}
+
 /// V02 and its kind: whatever a repository holds, starting a thread and a turn in it runs nothing of it, redirects nothing
 /// and writes no trust.
 #[test]

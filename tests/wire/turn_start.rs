@@ -279,3 +279,24 @@ fn an_output_schema_is_asked_for_in_its_turn_only() {
     assert!(requests[1].json().pointer("/text/format").is_none());
     client.finish();
 }
+
+#[test]
+fn an_input_that_is_too_large_is_refused_and_nothing_is_started() {
+    let model = MockModel::replies(vec![model::message("m", "ok")]);
+    let home = Home::new(&model);
+    let mut client = home.session();
+    let thread = client.start_thread(json!({}));
+    let text = "x".repeat((8 << 20) + 1);
+    let error = client.refused(
+        "turn/start",
+        json!({"threadId": thread, "input": [{"type": "text", "text": text}]}),
+    );
+    assert_eq!(error["data"]["kind"], "invalidParams");
+    assert!(
+        error["message"].as_str().unwrap().contains("the limit is 8388608"),
+        "{error}"
+    );
+    let run = client.run_turn(&thread, &"y".repeat(8 << 20));
+    assert_eq!(run.answer(), "ok", "the largest allowed one goes through, echo and all");
+    client.finish();
+}

@@ -20,7 +20,12 @@ pub struct Cli {
     command: Option<Command>,
 }
 
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (codex app-server protocol 0.171.0)");
+/// The protocol's version comes first: clients take the first `x.y.z` for what they may rely on.
+const VERSION: &str = concat!(
+    "0.171.0 (version of the app-server protocol; agentd ",
+    env!("CARGO_PKG_VERSION"),
+    ")"
+);
 
 #[derive(Debug, Default, Args)]
 struct ConfigArgs {

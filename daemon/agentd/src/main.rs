@@ -20,7 +20,10 @@ const THREAD_STACK: usize = 1024 * 1024;
 
 fn main() -> ExitCode {
     // Before anything else: the helper confines itself and must still be single-threaded.
-    if std::env::args_os().nth(1).is_some_and(|first| first == agentd_sandbox::HELPER_ARG) {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == agentd_sandbox::HELPER_ARG)
+    {
         agentd_sandbox::helper_main();
     }
     let task = cli::Cli::parse().task();

@@ -259,6 +259,7 @@ impl ActiveTurn {
         out: &mut Out<'_, '_>,
     ) {
         let Work::Exec(exec) = &self.calls[at].work else { return };
+        let timeout_ms = exec.timeout_ms;
         let text = match exit {
             ExecExit::Cancelled => self.aborted_text(at, out.ms()),
             exit => model_text(
@@ -275,7 +276,11 @@ impl ActiveTurn {
                 CommandStatus::Failed
             };
             item.exit_code = exit_code(exit);
-            item.aggregated_output = Some(output);
+            item.aggregated_output = Some(match exit {
+                // Nobody but the item can tell the user why nothing ran.
+                ExecExit::NotStarted { .. } => exit_line(exit, timeout_ms),
+                _ => output,
+            });
             item.duration_ms = Some(duration_ms);
         }
         if let Some(index) = self.calls[at].item {

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use agentd_protocol::turn::TurnStatus;
-use agentd_store::{FILE_NAME, ListQuery, SCHEMA_VERSION, Store, StoreError};
+use agentd_store::{FILE_NAME, ForkPoint, ListQuery, SCHEMA_VERSION, Store, StoreError};
 use common::*;
 use tempfile::tempdir;
 
@@ -128,6 +128,39 @@ async fn a_database_of_version_1_loads() {
     assert_eq!(store.turns("thread-1").unwrap().len(), 3);
 }
 
+#[tokio::test]
+async fn old_turns_can_be_forked() {
+    let dir = tempdir().unwrap();
+    fs::copy(fixture("v1.sqlite"), dir.path().join(FILE_NAME)).unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let point = ForkPoint {
+        source_id: "thread-1".into(),
+        last_turn_id: Some("turn-1".into()),
+    };
+    store.fork("fork", point, beginning("fork", 9_000)).await.unwrap();
+    let turns = store.turns("fork").unwrap();
+    assert_eq!(turns, store.turns("thread-1").unwrap()[..1]);
+    assert_eq!(store.thread("fork").unwrap().unwrap().preview, "What is this?");
+}
+
+#[tokio::test]
+async fn a_database_of_version_2_loads() {
+    let dir = tempdir().unwrap();
+    fs::copy(fixture("v2.sqlite"), dir.path().join(FILE_NAME)).unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let ids = |id: &str| -> Vec<String> { store.turns(id).unwrap().into_iter().map(|turn| turn.id).collect() };
+    assert_eq!(ids("thread-1"), ["turn-1", "turn-2"]);
+    assert_eq!(ids("fork-1"), ["turn-1", "turn-4"]);
+    assert_eq!(store.unfinished_threads().unwrap(), ["thread-2"]);
+    let queued = store.rollout("thread-2").unwrap();
+    assert!(queued.iter().any(|line| line.kind() == "input_queued"));
+    assert_eq!(
+        store.turns("thread-2").unwrap()[0].items.len(),
+        2,
+        "queued input is not shown yet"
+    );
+}
+
 /// Writes the fixture of the current version; run once before a release that adds a migration.
 #[tokio::test]
 #[ignore = "writes tests/databases"]
@@ -158,8 +191,18 @@ async fn write_fixture() {
             0,
             "Half an ans",
         ),
+        queued("turn-3", "q", "And this"),
     ]);
     store.append("thread-2", lines).await.unwrap();
+    let point = ForkPoint {
+        source_id: "thread-1".into(),
+        last_turn_id: Some("turn-1".into()),
+    };
+    store.fork("fork-1", point, beginning("fork-1", 8_000)).await.unwrap();
+    store
+        .append("fork-1", small_turn("turn-4", 9_000, "In the fork", "Yes."))
+        .await
+        .unwrap();
     store.close();
     fs::copy(
         dir.path().join(FILE_NAME),

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::outgoing::Outgoing;
 
 /// Bytes that may wait. One message larger than this still passes when nothing else waits.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
+const MAX_BYTES: usize = 24 * 1024 * 1024;
 /// Messages that may wait.
 const MAX_MESSAGES: usize = 65_536;
 /// Bytes that the writer takes at once.

@@ -60,7 +60,11 @@ pub(super) enum ChildEnd {
     /// It reported all it had to say before.
     Done,
     /// A server request was answered (`None`: with an error, or with nothing we understand).
-    Answered { approval_id: String, request_id: i64, decision: Option<ApprovalDecision> },
+    Answered {
+        approval_id: String,
+        request_id: i64,
+        decision: Option<ApprovalDecision>,
+    },
     /// The response that a subscriber waited for is in its outbox, or will never be.
     ResponseQueued { conn_id: u64, announce: bool },
 }
@@ -126,7 +130,10 @@ pub(super) fn spawn(engine: Engine, deps: Arc<Deps>, config: Arc<Config>) -> Thr
         stopping: None,
     };
     tracker.spawn(actor.run());
-    ThreadHandle { control: control_sender, status }
+    ThreadHandle {
+        control: control_sender,
+        status,
+    }
 }
 
 impl Actor {
@@ -172,7 +179,13 @@ impl Actor {
             let mut effects = Vec::new();
             for input in inputs {
                 let mut ids = || uuid::Uuid::now_v7().to_string();
-                effects.append(&mut self.engine.step(input, &mut Now { ms: now_ms(), ids: &mut ids }));
+                effects.append(&mut self.engine.step(
+                    input,
+                    &mut Now {
+                        ms: now_ms(),
+                        ids: &mut ids,
+                    },
+                ));
             }
             if !effects.is_empty() {
                 self.carry_out(effects).await?;
@@ -194,7 +207,10 @@ impl Actor {
             }
             Control::Interrupt { turn_id, reply } => {
                 let token = self.wait_for_reply(Waiting::Interrupt(reply));
-                vec![Input::Interrupt { turn_id: Some(turn_id), reply: Some(token) }]
+                vec![Input::Interrupt {
+                    turn_id: Some(turn_id),
+                    reply: Some(token),
+                }]
             }
             Control::Attach { conn, announce, reply } => self.on_attach(conn, announce, reply),
             Control::Detach { conn_id, reply } => {
@@ -212,7 +228,14 @@ impl Actor {
             Control::ChangeSettings { .. } | Control::SetName { .. } => Vec::new(),
             Control::Stop { refusal } => {
                 self.stopping = Some(refusal);
-                if self.is_active() { vec![Input::Interrupt { turn_id: None, reply: None }] } else { Vec::new() }
+                if self.is_active() {
+                    vec![Input::Interrupt {
+                        turn_id: None,
+                        reply: None,
+                    }]
+                } else {
+                    Vec::new()
+                }
             }
         }
     }
@@ -253,7 +276,10 @@ impl Actor {
         }
         super::effects::reply_first(reply, ()).await;
         let thread_id = self.engine.record().id.clone();
-        self.emit(&ServerNotification::ThreadNameUpdated { thread_id, thread_name: Some(name) });
+        self.emit(&ServerNotification::ThreadNameUpdated {
+            thread_id,
+            thread_name: Some(name),
+        });
         Ok(())
     }
 
@@ -270,7 +296,12 @@ impl Actor {
         vec![Input::StartTurn(start)]
     }
 
-    fn on_attach(&mut self, conn: ConnHandle, announce: bool, reply: oneshot::Sender<(Snapshot, Queued)>) -> Vec<Input> {
+    fn on_attach(
+        &mut self,
+        conn: ConnHandle,
+        announce: bool,
+        reply: oneshot::Sender<(Snapshot, Queued)>,
+    ) -> Vec<Input> {
         let (queued, response_queued) = oneshot::channel();
         let conn_id = conn.id();
         if reply.send((self.snapshot(), queued)).is_ok() {
@@ -318,7 +349,9 @@ impl Actor {
             Err(error) => {
                 let key = self.forget_child(error.id());
                 tracing::error!(?key, %error, "a child of the thread died");
-                key.and_then(|key| report_death(key, &error.to_string())).into_iter().collect()
+                key.and_then(|key| report_death(key, &error.to_string()))
+                    .into_iter()
+                    .collect()
             }
         }
     }
@@ -332,7 +365,11 @@ impl Actor {
     fn on_good_end(&mut self, end: ChildEnd) -> Vec<Input> {
         match end {
             ChildEnd::Done => Vec::new(),
-            ChildEnd::Answered { approval_id, request_id, decision } => {
+            ChildEnd::Answered {
+                approval_id,
+                request_id,
+                decision,
+            } => {
                 if self.asks.remove(&approval_id).is_none() {
                     return Vec::new();
                 }
@@ -370,7 +407,9 @@ impl Actor {
 
 fn push_inputs(data: Data, inputs: &mut Vec<Input>) {
     match data {
-        Data::Model { request, events } => inputs.extend(events.into_iter().map(|event| Input::Model { request, event })),
+        Data::Model { request, events } => {
+            inputs.extend(events.into_iter().map(|event| Input::Model { request, event }))
+        }
         Data::Tool { tool, event } => inputs.push(Input::Tool { tool, event }),
     }
 }
@@ -385,11 +424,24 @@ fn report_death(key: ChildKey, message: &str) -> Option<Input> {
                 details: Some(message.to_owned()),
                 retry: RetryAdvice::Never,
             };
-            Some(Input::Model { request, event: ModelEvent::Failed(failure) })
+            Some(Input::Model {
+                request,
+                event: ModelEvent::Failed(failure),
+            })
         }
         ChildKey::Tool(tool) => {
-            let exit = ExecExit::NotStarted { kind: "spawnFailed".into(), message: message.to_owned() };
-            Some(Input::Tool { tool, event: ToolEvent::ExecEnded { exit, output: String::new(), duration_ms: 0 } })
+            let exit = ExecExit::NotStarted {
+                kind: "spawnFailed".into(),
+                message: message.to_owned(),
+            };
+            Some(Input::Tool {
+                tool,
+                event: ToolEvent::ExecEnded {
+                    exit,
+                    output: String::new(),
+                    duration_ms: 0,
+                },
+            })
         }
         ChildKey::Waiter => None,
     }
@@ -404,6 +456,8 @@ async fn sleep_until(at: Option<Instant>) {
 
 /// Unix milliseconds.
 pub(crate) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -90,7 +90,8 @@ impl Actor {
             Effect::Ask { approval_id, request } => self.ask(approval_id, &request),
             Effect::Withdraw { approval_id } => self.withdraw(&approval_id),
             Effect::StartCheckpointTimer { after_ms } => {
-                self.checkpoint_at.get_or_insert_with(|| Instant::now() + Duration::from_millis(after_ms));
+                self.checkpoint_at
+                    .get_or_insert_with(|| Instant::now() + Duration::from_millis(after_ms));
             }
         }
     }
@@ -114,7 +115,9 @@ impl Actor {
         if is_for_everybody(notification) {
             // Subscribers get it in its place among the thread's other events, also while those are held back for them.
             let subscribers = &self.subscribers;
-            self.deps.connections.broadcast_except(&event, |conn_id| subscribers.has(conn_id));
+            self.deps
+                .connections
+                .broadcast_except(&event, |conn_id| subscribers.has(conn_id));
         }
         self.subscribers.send(&event);
     }
@@ -145,7 +148,14 @@ impl Actor {
             originator: self.engine.record().originator.clone(),
             user_agent: crate::rpc::user_agent(&self.engine.record().originator),
         };
-        let child = run_model_call(self.deps.clone(), self.config.clone(), call, context, self.data_sender.clone(), cancel);
+        let child = run_model_call(
+            self.deps.clone(),
+            self.config.clone(),
+            call,
+            context,
+            self.data_sender.clone(),
+            cancel,
+        );
         self.spawn_child(key, child);
     }
 
@@ -167,17 +177,33 @@ impl Actor {
                 };
                 self.spawn_child(key, run_exec(spec, run.tool, data, cancel));
             }
-            ToolAction::PreparePatch { patch, cwd, writable_roots, unrestricted } => {
+            ToolAction::PreparePatch {
+                patch,
+                cwd,
+                writable_roots,
+                unrestricted,
+            } => {
                 let scope = patch_scope(cwd, writable_roots, unrestricted);
-                self.spawn_child(key, run_patch(run.tool, data, move || {
-                    ToolEvent::PatchPrepared(agentd_tools::apply_patch::prepare(&patch, &scope))
-                }));
+                self.spawn_child(
+                    key,
+                    run_patch(run.tool, data, move || {
+                        ToolEvent::PatchPrepared(agentd_tools::apply_patch::prepare(&patch, &scope))
+                    }),
+                );
             }
-            ToolAction::ApplyPatch { patch, cwd, writable_roots, unrestricted } => {
+            ToolAction::ApplyPatch {
+                patch,
+                cwd,
+                writable_roots,
+                unrestricted,
+            } => {
                 let scope = patch_scope(cwd, writable_roots, unrestricted);
-                self.spawn_child(key, run_patch(run.tool, data, move || {
-                    ToolEvent::PatchApplied(agentd_tools::apply_patch::apply(&patch, &scope))
-                }));
+                self.spawn_child(
+                    key,
+                    run_patch(run.tool, data, move || {
+                        ToolEvent::PatchApplied(agentd_tools::apply_patch::apply(&patch, &scope))
+                    }),
+                );
             }
         }
     }
@@ -191,8 +217,14 @@ impl Actor {
         self.spawn_child(ChildKey::Waiter, async move {
             match answer.await {
                 Ok(result) => {
-                    let decision = result.ok().and_then(|value| serde_json::from_value::<ApprovalResponse>(value).ok());
-                    ChildEnd::Answered { approval_id, request_id, decision: decision.map(|r| r.decision) }
+                    let decision = result
+                        .ok()
+                        .and_then(|value| serde_json::from_value::<ApprovalResponse>(value).ok());
+                    ChildEnd::Answered {
+                        approval_id,
+                        request_id,
+                        decision: decision.map(|r| r.decision),
+                    }
                 }
                 // Withdrawn.
                 Err(_) => ChildEnd::Done,
@@ -221,7 +253,9 @@ impl Actor {
 
     /// Tells subscribers that the running turn ends here because it can no longer be recorded. What is durable stays.
     pub(super) fn fail_visibly(&mut self, message: &str) {
-        let Some(active) = self.engine.active_turn() else { return };
+        let Some(active) = self.engine.active_turn() else {
+            return;
+        };
         let thread_id = self.engine.record().id.clone();
         let error = TurnError {
             message: format!("the turn was stopped because its record cannot be written: {message}"),
@@ -230,15 +264,23 @@ impl Actor {
             misalignment: None,
         };
         let status = agentd_protocol::thread::ThreadStatus::SystemError;
-        self.emit(&ServerNotification::ThreadStatusChanged { thread_id: thread_id.clone(), status });
+        self.emit(&ServerNotification::ThreadStatusChanged {
+            thread_id: thread_id.clone(),
+            status,
+        });
         self.emit(&ServerNotification::Error {
             error: error.clone(),
             will_retry: false,
             thread_id: thread_id.clone(),
             turn_id: active.id.clone(),
         });
-        let turn =
-            Turn { items: Vec::new(), items_view: ItemsView::NotLoaded, status: TurnStatus::Failed, error: Some(error), ..active };
+        let turn = Turn {
+            items: Vec::new(),
+            items_view: ItemsView::NotLoaded,
+            status: TurnStatus::Failed,
+            error: Some(error),
+            ..active
+        };
         self.emit(&ServerNotification::TurnCompleted { thread_id, turn });
     }
 }
@@ -278,10 +320,19 @@ async fn run_model_call(
     let provider = match deps.providers.resolve(&config, &call.provider).await {
         Ok(provider) => provider,
         Err(message) => {
-            let failure =
-                ModelFailure { message, info: json!("other"), details: None, retry: RetryAdvice::Never };
+            let failure = ModelFailure {
+                message,
+                info: json!("other"),
+                details: None,
+                retry: RetryAdvice::Never,
+            };
             // A closed mailbox means that the thread is gone.
-            let _ = data.send(Data::Model { request, events: vec![ModelEvent::Failed(failure)] }).await;
+            let _ = data
+                .send(Data::Model {
+                    request,
+                    events: vec![ModelEvent::Failed(failure)],
+                })
+                .await;
             return ChildEnd::Done;
         }
     };
@@ -293,7 +344,10 @@ async fn run_model_call(
             }
         }
     };
-    tokio::join!(deps.models.respond(&provider, &context, call.body, sender, cancel), forward);
+    tokio::join!(
+        deps.models.respond(&provider, &context, call.body, sender, cancel),
+        forward
+    );
     ChildEnd::Done
 }
 

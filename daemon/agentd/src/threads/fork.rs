@@ -29,7 +29,10 @@ pub struct NewFork {
 impl NewFork {
     /// The lines that are its own.
     fn lines(&self) -> Vec<RolloutLine> {
-        let named = self.name.clone().map(|name| RolloutLine::ThreadNamed(ThreadNamed { name: Some(name) }));
+        let named = self
+            .name
+            .clone()
+            .map(|name| RolloutLine::ThreadNamed(ThreadNamed { name: Some(name) }));
         let beginning = [
             RolloutLine::ThreadStarted(self.record.clone()),
             RolloutLine::Settings(self.settings.clone()),
@@ -57,7 +60,13 @@ impl Registry {
         let (shared, turns) = blocking(move || store.shared(&fork.point)).await?;
         lines.extend(shared);
         let mut ids = || uuid::Uuid::now_v7().to_string();
-        let replayed = Engine::replay(lines, &mut Now { ms: now_ms(), ids: &mut ids });
+        let replayed = Engine::replay(
+            lines,
+            &mut Now {
+                ms: now_ms(),
+                ids: &mut ids,
+            },
+        );
         let (engine, _) =
             replayed.map_err(|error| RpcError::internal(format!("the source of {id} cannot be read: {error}")))?;
         Ok((self.put(engine, config), Some(turns)))

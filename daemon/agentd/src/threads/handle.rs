@@ -38,17 +38,36 @@ pub struct Snapshot {
 /// What a thread's task hears from the daemon; polled before anything its children say.
 pub(super) enum Control {
     /// Start a turn; the task fills in the reply token.
-    StartTurn { start: Box<StartTurn>, reply: oneshot::Sender<Result<(Turn, Queued), RpcError>> },
+    StartTurn {
+        start: Box<StartTurn>,
+        reply: oneshot::Sender<Result<(Turn, Queued), RpcError>>,
+    },
     /// Add input to the running turn; the task fills in the reply token.
-    Steer { steer: Box<Steer>, reply: oneshot::Sender<Result<(String, Queued), RpcError>> },
+    Steer {
+        steer: Box<Steer>,
+        reply: oneshot::Sender<Result<(String, Queued), RpcError>>,
+    },
     /// Stop the running turn.
-    Interrupt { turn_id: String, reply: oneshot::Sender<Result<(), RpcError>> },
+    Interrupt {
+        turn_id: String,
+        reply: oneshot::Sender<Result<(), RpcError>>,
+    },
     /// Change the settings from the next turn on.
-    ChangeSettings { settings: Box<ThreadSettings>, reply: oneshot::Sender<Result<(), RpcError>> },
+    ChangeSettings {
+        settings: Box<ThreadSettings>,
+        reply: oneshot::Sender<Result<(), RpcError>>,
+    },
     /// Name the thread.
-    SetName { name: String, reply: oneshot::Sender<Result<((), Queued), RpcError>> },
+    SetName {
+        name: String,
+        reply: oneshot::Sender<Result<((), Queued), RpcError>>,
+    },
     /// Make the connection a subscriber. What is published after the snapshot reaches it after its response.
-    Attach { conn: ConnHandle, announce: bool, reply: oneshot::Sender<(Snapshot, Queued)> },
+    Attach {
+        conn: ConnHandle,
+        announce: bool,
+        reply: oneshot::Sender<(Snapshot, Queued)>,
+    },
     /// The connection is no subscriber any more.
     Detach { conn_id: u64, reply: oneshot::Sender<()> },
     /// Tell how the thread stands.
@@ -71,7 +90,11 @@ impl ThreadHandle {
     /// # Errors
     /// The thread is gone, or could not store the turn.
     pub async fn start_turn(&self, start: StartTurn) -> Result<(Turn, Queued), RpcError> {
-        self.ask(|reply| Control::StartTurn { start: Box::new(start), reply }).await?
+        self.ask(|reply| Control::StartTurn {
+            start: Box::new(start),
+            reply,
+        })
+        .await?
     }
 
     /// Adds input to the running turn; returns the turn's id. The second part as in [`Self::start_turn`].
@@ -79,7 +102,11 @@ impl ThreadHandle {
     /// # Errors
     /// No turn runs, or another one than the caller meant, or the input cannot be stored.
     pub async fn steer(&self, steer: Steer) -> Result<(String, Queued), RpcError> {
-        self.ask(|reply| Control::Steer { steer: Box::new(steer), reply }).await?
+        self.ask(|reply| Control::Steer {
+            steer: Box::new(steer),
+            reply,
+        })
+        .await?
     }
 
     /// Stops the running turn.
@@ -95,7 +122,11 @@ impl ThreadHandle {
     /// # Errors
     /// The thread is gone, or could not store them.
     pub async fn change_settings(&self, settings: ThreadSettings) -> Result<(), RpcError> {
-        self.ask(|reply| Control::ChangeSettings { settings: Box::new(settings), reply }).await?
+        self.ask(|reply| Control::ChangeSettings {
+            settings: Box::new(settings),
+            reply,
+        })
+        .await?
     }
 
     /// Names the thread. What it returns must be fired when the answer is in the outbox: everybody is told after that.

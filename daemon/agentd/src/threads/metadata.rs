@@ -27,7 +27,10 @@ impl Registry {
     /// # Errors
     /// There is no such thread, or the name cannot be stored.
     pub async fn set_name(&self, thread_id: &str, name: String) -> Result<Queued, RpcError> {
-        match self.loaded_or(thread_id, self.store_name(thread_id, name.clone())).await? {
+        match self
+            .loaded_or(thread_id, self.store_name(thread_id, name.clone()))
+            .await?
+        {
             Access::Loaded(handle) => handle.set_name(name).await,
             Access::Done(()) => Ok(self.tell_all_after_response(ServerNotification::ThreadNameUpdated {
                 thread_id: thread_id.to_owned(),
@@ -68,7 +71,9 @@ impl Registry {
                 }
             }
         }
-        Err(RpcError::internal(format!("thread {thread_id} is loaded again and again; try later")))
+        Err(RpcError::internal(format!(
+            "thread {thread_id} is loaded again and again; try later"
+        )))
     }
 
     /// Brings a thread back; it stays out of memory. What it returns beside the thread must be fired when the answer is in
@@ -81,7 +86,10 @@ impl Registry {
             Access::Loaded(_) => Err(RpcError::no_archived_rollout(thread_id)),
             Access::Done(row) => {
                 let thread_id = thread_id.to_owned();
-                Ok((row, self.tell_all_after_response(ServerNotification::ThreadUnarchived { thread_id })))
+                Ok((
+                    row,
+                    self.tell_all_after_response(ServerNotification::ThreadUnarchived { thread_id }),
+                ))
             }
         }
     }
@@ -99,7 +107,9 @@ impl Registry {
     }
 
     fn tell_all(&self, notification: &ServerNotification) {
-        self.deps().connections.broadcast(&Outgoing::notification(notification, now_ms()));
+        self.deps()
+            .connections
+            .broadcast(&Outgoing::notification(notification, now_ms()));
     }
 
     /// Tells every connection once the response is queued, or will never be.

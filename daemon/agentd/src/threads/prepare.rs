@@ -46,10 +46,10 @@ impl Overrides {
     /// Applies the overrides.
     ///
     /// # Errors
-    /// The provider is not configured, or the working directory is not an absolute path once joined.
+    /// The provider is not configured, or the working directory is something else than a folder.
     pub fn apply(self, mut settings: ThreadSettings, config: &Config) -> Result<ThreadSettings, RpcError> {
         if let Some(cwd) = self.cwd {
-            settings.cwd = absolute(&cwd)?;
+            settings.cwd = working_directory(&cwd)?;
         }
         if let Some(provider) = self.model_provider {
             check_provider(config, &provider)?;
@@ -116,7 +116,12 @@ pub struct TurnInput {
 ///
 /// # Errors
 /// An image cannot be read, or `model_instructions_file` cannot.
-pub fn start_turn(home: &Path, config: &Config, settings: ThreadSettings, turn: TurnInput) -> Result<StartTurn, RpcError> {
+pub fn start_turn(
+    home: &Path,
+    config: &Config,
+    settings: ThreadSettings,
+    turn: TurnInput,
+) -> Result<StartTurn, RpcError> {
     let content = images::content_parts(&turn.input).map_err(|e| RpcError::invalid_params(e.to_string()))?;
     let model = catalog::model_facts(config, &settings.model, &settings.model_provider)?;
     let facts = turn_facts(home, config, &settings);
@@ -151,7 +156,12 @@ pub fn steer(params: TurnSteerParams) -> Result<Steer, RpcError> {
 
 /// Instruction files that apply to a working directory.
 pub fn instructions(home: &Path, config: &Config, cwd: &str) -> instructions::Instructions {
-    instructions::load(home, Path::new(cwd), config.project_doc_max_bytes, &config.project_doc_fallback_filenames)
+    instructions::load(
+        home,
+        Path::new(cwd),
+        config.project_doc_max_bytes,
+        &config.project_doc_fallback_filenames,
+    )
 }
 
 fn turn_facts(home: &Path, config: &Config, settings: &ThreadSettings) -> TurnFacts {
@@ -176,10 +186,30 @@ fn check_provider(config: &Config, id: &str) -> Result<(), RpcError> {
     }
 }
 
+/// A folder, or a path where one may come to be; commands fail in words as long as there is none.
+fn working_directory(path: &str) -> Result<String, RpcError> {
+    if path.contains('\0') {
+        return Err(RpcError::invalid_params("cwd contains a NUL byte"));
+    }
+    let path = absolute(path)?;
+    match std::fs::metadata(&path) {
+        Ok(found) if !found.is_dir() => Err(RpcError::invalid_request(
+            "cwdNotDirectory",
+            format!("cwd is not a directory: {path}"),
+        )),
+        _ => Ok(path),
+    }
+}
+
 /// Joins a relative path to the daemon's working directory and takes out `.` and `..`.
 fn absolute(path: &str) -> Result<String, RpcError> {
-    let here = || std::env::current_dir().map_err(|e| RpcError::internal(format!("the daemon has no working directory: {e}")));
-    let joined = if path.starts_with('/') { PathBuf::from(path) } else { here()?.join(path) };
+    let here =
+        || std::env::current_dir().map_err(|e| RpcError::internal(format!("the daemon has no working directory: {e}")));
+    let joined = if path.starts_with('/') {
+        PathBuf::from(path)
+    } else {
+        here()?.join(path)
+    };
     let mut clean = PathBuf::from("/");
     for part in joined.components() {
         match part {

@@ -29,7 +29,10 @@ impl Subscribers {
     pub(super) fn hold(&mut self, conn: ConnHandle) {
         match self.list.iter_mut().find(|s| s.conn.id() == conn.id()) {
             Some(known) => known.held = Some(known.held.take().unwrap_or_default()),
-            None => self.list.push(Subscriber { conn, held: Some(Vec::new()) }),
+            None => self.list.push(Subscriber {
+                conn,
+                held: Some(Vec::new()),
+            }),
         }
     }
 
@@ -45,7 +48,9 @@ impl Subscribers {
 
     /// The connection's response is out: delivers what was held back, then whatever `also` yields for it.
     pub(super) fn release(&mut self, conn_id: u64, also: impl FnOnce(&ConnHandle)) {
-        let Some(subscriber) = self.list.iter_mut().find(|s| s.conn.id() == conn_id) else { return };
+        let Some(subscriber) = self.list.iter_mut().find(|s| s.conn.id() == conn_id) else {
+            return;
+        };
         for event in subscriber.held.take().unwrap_or_default() {
             subscriber.conn.send(event);
         }

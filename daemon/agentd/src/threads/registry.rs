@@ -62,7 +62,10 @@ pub struct Registry {
 impl Registry {
     /// An empty registry.
     pub fn new(deps: Deps) -> Self {
-        Self { deps: Arc::new(deps), loaded: Mutex::new(HashMap::new()) }
+        Self {
+            deps: Arc::new(deps),
+            loaded: Mutex::new(HashMap::new()),
+        }
     }
 
     /// The store that threads are written to.
@@ -85,7 +88,9 @@ impl Registry {
             match self.read_engine(&thread_id).await {
                 Ok(_) => tracing::info!(thread = thread_id, "completed what a crash left open"),
                 // One damaged thread must not keep the others from being served.
-                Err(error) => tracing::error!(thread = thread_id, error = %error.message(), "cannot recover the thread"),
+                Err(error) => {
+                    tracing::error!(thread = thread_id, error = %error.message(), "cannot recover the thread")
+                }
             }
         }
         Ok(())
@@ -95,7 +100,12 @@ impl Registry {
     ///
     /// # Errors
     /// The store refused it.
-    pub async fn start(&self, record: ThreadRecord, settings: ThreadSettings, config: Arc<Config>) -> Result<ThreadHandle, RpcError> {
+    pub async fn start(
+        &self,
+        record: ThreadRecord,
+        settings: ThreadSettings,
+        config: Arc<Config>,
+    ) -> Result<ThreadHandle, RpcError> {
         let (id, ephemeral) = (record.id.clone(), record.ephemeral);
         let (engine, lines) = Engine::new(record, settings);
         if !ephemeral {
@@ -124,7 +134,10 @@ impl Registry {
         let mut ids: Vec<String> = {
             let mut map = self.map();
             map.retain(|_, cell| cell.get().is_none_or(|handle| !handle.is_gone()));
-            map.iter().filter(|(_, cell)| cell.initialized()).map(|(id, _)| id.clone()).collect()
+            map.iter()
+                .filter(|(_, cell)| cell.initialized())
+                .map(|(id, _)| id.clone())
+                .collect()
         };
         ids.sort();
         ids
@@ -132,7 +145,8 @@ impl Registry {
 
     /// How a thread stands in memory; `NotLoaded` if it is not there.
     pub fn status(&self, thread_id: &str) -> ThreadStatus {
-        self.loaded(thread_id).map_or(ThreadStatus::NotLoaded, |handle| handle.status())
+        self.loaded(thread_id)
+            .map_or(ThreadStatus::NotLoaded, |handle| handle.status())
     }
 
     /// Whether the thread is stored.
@@ -173,12 +187,18 @@ impl Registry {
     /// Whether any thread runs a turn.
     pub fn any_active(&self) -> bool {
         let handles = self.handles();
-        handles.iter().any(|handle| matches!(handle.status(), ThreadStatus::Active { .. }))
+        handles
+            .iter()
+            .any(|handle| matches!(handle.status(), ThreadStatus::Active { .. }))
     }
 
     /// Ends all threads; running turns are interrupted first.
     pub async fn shutdown(&self) {
-        let stops: Vec<_> = self.handles().into_iter().map(|handle| async move { handle.stop(RpcError::shutting_down()).await }).collect();
+        let stops: Vec<_> = self
+            .handles()
+            .into_iter()
+            .map(|handle| async move { handle.stop(RpcError::shutting_down()).await })
+            .collect();
         futures_util::future::join_all(stops).await;
     }
 
@@ -215,8 +235,14 @@ impl Registry {
             return Err(RpcError::no_rollout(thread_id));
         }
         let mut ids = || uuid::Uuid::now_v7().to_string();
-        let (engine, repairs) = Engine::replay(lines, &mut Now { ms: now_ms(), ids: &mut ids })
-            .map_err(|error| RpcError::internal(format!("thread {thread_id} cannot be read: {error}")))?;
+        let (engine, repairs) = Engine::replay(
+            lines,
+            &mut Now {
+                ms: now_ms(),
+                ids: &mut ids,
+            },
+        )
+        .map_err(|error| RpcError::internal(format!("thread {thread_id} cannot be read: {error}")))?;
         if !repairs.is_empty() {
             self.deps.store.append(thread_id, repairs).await?;
         }
@@ -226,7 +252,10 @@ impl Registry {
     /// The place of a thread in the map; a new one if its task has ended.
     fn cell(&self, thread_id: &str) -> Cell {
         let mut map = self.map();
-        if map.get(thread_id).is_some_and(|cell| cell.get().is_some_and(ThreadHandle::is_gone)) {
+        if map
+            .get(thread_id)
+            .is_some_and(|cell| cell.get().is_some_and(ThreadHandle::is_gone))
+        {
             map.remove(thread_id);
         }
         map.entry(thread_id.to_owned()).or_default().clone()

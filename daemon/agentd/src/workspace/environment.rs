@@ -6,7 +6,11 @@ use agentd_protocol::settings::SandboxPolicy;
 /// Environment facts for a turn that starts now.
 pub fn facts(cwd: &str, policy: &SandboxPolicy, shell: &str) -> EnvironmentFacts {
     let (current_date, timezone) = local_date();
-    let network = if policy.network_access() { "enabled" } else { "restricted" };
+    let network = if policy.network_access() {
+        "enabled"
+    } else {
+        "restricted"
+    };
     EnvironmentFacts {
         cwd: cwd.to_owned(),
         shell: shell.rsplit('/').next().unwrap_or(shell).to_owned(),
@@ -24,7 +28,11 @@ pub fn shell() -> String {
         s.starts_with('/') && known.contains(&name) && std::path::Path::new(s).exists()
     });
     let fallback = || {
-        ["/bin/bash", "/usr/bin/bash", "/bin/sh"].into_iter().find(|p| std::path::Path::new(p).exists()).unwrap_or("/bin/sh").to_owned()
+        ["/bin/bash", "/usr/bin/bash", "/bin/sh"]
+            .into_iter()
+            .find(|p| std::path::Path::new(p).exists())
+            .unwrap_or("/bin/sh")
+            .to_owned()
     };
     configured.unwrap_or_else(fallback)
 }

@@ -7,7 +7,9 @@ use agentd_protocol::thread::GitInfo;
 
 /// The nearest folder at or above `cwd` that holds a `.git`.
 pub fn root(cwd: &Path) -> Option<PathBuf> {
-    cwd.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf)
+    cwd.ancestors()
+        .find(|dir| dir.join(".git").exists())
+        .map(Path::to_path_buf)
 }
 
 /// Commit, branch and origin of the repository that `cwd` is in, as far as plain files tell.
@@ -30,7 +32,11 @@ pub fn info(cwd: &Path) -> Option<GitInfo> {
         }
         None => (None, Some(head.to_owned())),
     };
-    Some(GitInfo { sha, branch, origin_url: origin_url(&common) })
+    Some(GitInfo {
+        sha,
+        branch,
+        origin_url: origin_url(&common),
+    })
 }
 
 fn resolve_git_dir(dot_git: &Path) -> Option<PathBuf> {
@@ -44,7 +50,8 @@ fn resolve_git_dir(dot_git: &Path) -> Option<PathBuf> {
 
 fn packed_ref(common: &Path, reference: &str) -> Option<String> {
     let text = std::fs::read_to_string(common.join("packed-refs")).ok()?;
-    text.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' ').map(str::to_owned))
+    text.lines()
+        .find_map(|line| line.strip_suffix(reference)?.strip_suffix(' ').map(str::to_owned))
 }
 
 /// `url` of `[remote "origin"]`, without credentials.
@@ -54,7 +61,8 @@ fn origin_url(common: &Path) -> Option<String> {
     for line in text.lines().map(str::trim) {
         if line.starts_with('[') {
             in_origin = line == "[remote \"origin\"]";
-        } else if in_origin && let Some((key, value)) = line.split_once('=')
+        } else if in_origin
+            && let Some((key, value)) = line.split_once('=')
             && key.trim() == "url"
         {
             return Some(without_credentials(value.trim()));
@@ -76,7 +84,9 @@ fn without_credentials(url: &str) -> String {
 
 fn read_small(path: &Path) -> Option<String> {
     let meta = std::fs::metadata(path).ok()?;
-    (meta.is_file() && meta.len() <= 1 << 20).then(|| std::fs::read_to_string(path).ok()).flatten()
+    (meta.is_file() && meta.len() <= 1 << 20)
+        .then(|| std::fs::read_to_string(path).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -91,7 +101,11 @@ mod tests {
         std::fs::create_dir(dir.path().join("sub")).unwrap();
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(git.join("packed-refs"), "# pack-refs\nabc123 refs/heads/main\n").unwrap();
-        std::fs::write(git.join("config"), "[core]\n[remote \"origin\"]\n\turl = https://u:secret@example.org/a/b.git\n").unwrap();
+        std::fs::write(
+            git.join("config"),
+            "[core]\n[remote \"origin\"]\n\turl = https://u:secret@example.org/a/b.git\n",
+        )
+        .unwrap();
         let info = info(&dir.path().join("sub")).unwrap();
         assert_eq!(info.branch.as_deref(), Some("main"));
         assert_eq!(info.sha.as_deref(), Some("abc123"));

@@ -10,9 +10,15 @@ use serde_json::value::RawValue;
 /// Largest image file that is sent, in bytes.
 const MAX_IMAGE_BYTES: u64 = 20 << 20;
 
+/// Largest input of one request, in bytes of text and URLs; clients get it echoed as an item.
+const MAX_INPUT_BYTES: usize = 8 << 20;
+
 /// An input that cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
+    /// There is too much of it.
+    #[error("the input has {0} bytes; the limit is {MAX_INPUT_BYTES}")]
+    TooLarge(usize),
     /// The image cannot be read.
     #[error("cannot read image {path}: {reason}")]
     Image {
@@ -28,6 +34,10 @@ pub enum InputError {
 
 /// Content parts for `input`, in order. Mentions and skills add nothing by themselves.
 pub fn content_parts(input: &[UserInput]) -> Result<Vec<Box<RawValue>>, InputError> {
+    let size = input.iter().map(size).sum();
+    if size > MAX_INPUT_BYTES {
+        return Err(InputError::TooLarge(size));
+    }
     let mut parts = Vec::new();
     for (index, one) in input.iter().enumerate() {
         match one {
@@ -35,7 +45,10 @@ pub fn content_parts(input: &[UserInput]) -> Result<Vec<Box<RawValue>>, InputErr
             UserInput::Image { url, detail } => parts.push(image_part(url, detail.as_deref())?),
             UserInput::LocalImage { path, detail } => {
                 let url = data_url(Path::new(path))?;
-                parts.push(text_part(&format!("<image name=[Image #{}] path=\"{path}\">", index + 1))?);
+                parts.push(text_part(&format!(
+                    "<image name=[Image #{}] path=\"{path}\">",
+                    index + 1
+                ))?);
                 parts.push(image_part(&url, detail.as_deref())?);
                 parts.push(text_part("</image>")?);
             }
@@ -45,8 +58,20 @@ pub fn content_parts(input: &[UserInput]) -> Result<Vec<Box<RawValue>>, InputErr
     Ok(parts)
 }
 
+fn size(input: &UserInput) -> usize {
+    match input {
+        UserInput::Text { text, .. } => text.len(),
+        UserInput::Image { url, .. } => url.len(),
+        UserInput::LocalImage { path, .. } | UserInput::Skill { path, .. } | UserInput::Mention { path, .. } => {
+            path.len()
+        }
+    }
+}
+
 fn text_part(text: &str) -> Result<Box<RawValue>, InputError> {
-    Ok(serde_json::value::to_raw_value(&json!({"type": "input_text", "text": text}))?)
+    Ok(serde_json::value::to_raw_value(
+        &json!({"type": "input_text", "text": text}),
+    )?)
 }
 
 fn image_part(url: &str, detail: Option<&str>) -> Result<Box<RawValue>, InputError> {
@@ -55,17 +80,26 @@ fn image_part(url: &str, detail: Option<&str>) -> Result<Box<RawValue>, InputErr
 }
 
 fn data_url(path: &Path) -> Result<String, InputError> {
-    let fail = |reason: String| InputError::Image { path: path.display().to_string(), reason };
+    let fail = |reason: String| InputError::Image {
+        path: path.display().to_string(),
+        reason,
+    };
     let meta = std::fs::metadata(path).map_err(|e| fail(e.to_string()))?;
     if !meta.is_file() {
         return Err(fail("not a regular file".into()));
     }
     if meta.len() > MAX_IMAGE_BYTES {
-        return Err(fail(format!("{} bytes is more than the limit of {MAX_IMAGE_BYTES}", meta.len())));
+        return Err(fail(format!(
+            "{} bytes is more than the limit of {MAX_IMAGE_BYTES}",
+            meta.len()
+        )));
     }
     let bytes = std::fs::read(path).map_err(|e| fail(e.to_string()))?;
     let mime = mime(&bytes).ok_or_else(|| fail("not a PNG, JPEG, GIF or WebP image".into()))?;
-    Ok(format!("data:{mime};base64,{}", base64::engine::general_purpose::STANDARD.encode(bytes)))
+    Ok(format!(
+        "data:{mime};base64,{}",
+        base64::engine::general_purpose::STANDARD.encode(bytes)
+    ))
 }
 
 fn mime(bytes: &[u8]) -> Option<&'static str> {

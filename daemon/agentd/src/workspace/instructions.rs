@@ -37,13 +37,21 @@ pub fn load(home: &Path, cwd: &Path, budget: usize, fallback_names: &[String]) -
     // Nearest first: the farthest file is the one that is cut.
     for (path, text) in files.iter_mut().rev() {
         if text.len() > left {
-            warnings.push(format!("Loaded only {left} of {} bytes from {}", text.len(), path.display()));
+            warnings.push(format!(
+                "Loaded only {left} of {} bytes from {}",
+                text.len(),
+                path.display()
+            ));
             text.truncate(text.floor_char_boundary(left));
         }
         left -= text.len().min(left);
     }
     files.retain(|(_, text)| !text.trim().is_empty());
-    let text = files.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(SEPARATOR);
+    let text = files
+        .iter()
+        .map(|(_, text)| text.as_str())
+        .collect::<Vec<_>>()
+        .join(SEPARATOR);
     Instructions {
         sources: files.into_iter().map(|(path, _)| path).collect(),
         text: (!text.is_empty()).then_some(text),
@@ -52,15 +60,22 @@ pub fn load(home: &Path, cwd: &Path, budget: usize, fallback_names: &[String]) -
 }
 
 fn project_folders(cwd: &Path) -> Vec<PathBuf> {
-    let Some(root) = git::root(cwd) else { return vec![cwd.to_path_buf()] };
-    let mut folders: Vec<PathBuf> =
-        cwd.ancestors().take_while(|dir| dir.starts_with(&root)).map(Path::to_path_buf).collect();
+    let Some(root) = git::root(cwd) else {
+        return vec![cwd.to_path_buf()];
+    };
+    let mut folders: Vec<PathBuf> = cwd
+        .ancestors()
+        .take_while(|dir| dir.starts_with(&root))
+        .map(Path::to_path_buf)
+        .collect();
     folders.reverse();
     folders
 }
 
 fn pick(dir: &Path, fallback_names: &[String]) -> Option<(PathBuf, String)> {
-    let names = ["AGENTS.override.md", "AGENTS.md"].into_iter().chain(fallback_names.iter().map(String::as_str));
+    let names = ["AGENTS.override.md", "AGENTS.md"]
+        .into_iter()
+        .chain(fallback_names.iter().map(String::as_str));
     names.filter(|name| !name.contains('/')).find_map(|name| {
         let path = dir.join(name);
         // A file larger than any sensible budget is read only as far as it could ever be shown.
@@ -75,7 +90,11 @@ fn read_up_to(path: &Path, limit: u64) -> Option<Vec<u8>> {
         return None;
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+    std::fs::File::open(path)
+        .ok()?
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(bytes)
 }
 
@@ -102,7 +121,10 @@ mod tests {
         let (_dir, home, repo) = tree();
         let found = load(&home, &repo.join("a/b"), 1000, &["NOTES.md".to_owned()]);
         let text = found.text.unwrap();
-        let order: Vec<_> = ["HOME", "ROOT", "OVERRIDE", "FALLBACK"].iter().map(|m| text.find(m).unwrap()).collect();
+        let order: Vec<_> = ["HOME", "ROOT", "OVERRIDE", "FALLBACK"]
+            .iter()
+            .map(|m| text.find(m).unwrap())
+            .collect();
         assert!(order.is_sorted(), "{text}");
         assert!(!text.contains("HIDDEN"));
         assert_eq!(found.sources.len(), 4);

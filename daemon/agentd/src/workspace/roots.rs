@@ -6,7 +6,13 @@ use agentd_protocol::settings::SandboxPolicy;
 
 /// The writable folders of a policy for a working directory; empty for read-only and for full access (which needs none).
 pub fn writable_roots(policy: &SandboxPolicy, cwd: &Path) -> Vec<PathBuf> {
-    let SandboxPolicy::WorkspaceWrite { writable_roots, exclude_tmpdir_env_var, exclude_slash_tmp, .. } = policy else {
+    let SandboxPolicy::WorkspaceWrite {
+        writable_roots,
+        exclude_tmpdir_env_var,
+        exclude_slash_tmp,
+        ..
+    } = policy
+    else {
         return Vec::new();
     };
     let mut wanted: Vec<PathBuf> = vec![cwd.to_path_buf()];
@@ -15,7 +21,11 @@ pub fn writable_roots(policy: &SandboxPolicy, cwd: &Path) -> Vec<PathBuf> {
         wanted.push(PathBuf::from("/tmp"));
     }
     if !exclude_tmpdir_env_var {
-        wanted.extend(std::env::var_os("TMPDIR").map(PathBuf::from).filter(|p| p.is_absolute()));
+        wanted.extend(
+            std::env::var_os("TMPDIR")
+                .map(PathBuf::from)
+                .filter(|p| p.is_absolute()),
+        );
     }
     let mut roots: Vec<PathBuf> = Vec::new();
     for path in wanted {
@@ -50,6 +60,9 @@ mod tests {
         };
         std::fs::create_dir(dir.path().join("sub")).unwrap();
         let real = dir.path().canonicalize().unwrap();
-        assert_eq!(writable_roots(&policy, dir.path()), vec![real.clone(), real.join("sub")]);
+        assert_eq!(
+            writable_roots(&policy, dir.path()),
+            vec![real.clone(), real.join("sub")]
+        );
     }
 }

@@ -95,6 +95,15 @@ pub fn response_item(turn: &str, json: &str) -> RolloutLine {
     })
 }
 
+pub fn queued(turn: &str, id: &str, text: &str) -> RolloutLine {
+    let message = r#"{"type":"message","role":"user","content":[]}"#;
+    RolloutLine::InputQueued(InputQueued {
+        turn_id: turn.to_owned(),
+        item: user(id, text),
+        message: Some(RawValue::from_string(message.to_owned()).unwrap()),
+    })
+}
+
 pub fn text(turn: &str, item: &str, channel: TextChannel, index: u32, text: &str) -> RolloutLine {
     let line = ItemText {
         turn_id: turn.to_owned(),

@@ -34,7 +34,10 @@ pub(super) async fn handle(ctx: Ctx, params: ThreadForkParams) -> Result<Answer<
         record: record(ctx.conn.client_name(), source.record, &params, overrides, &settings.cwd),
         settings,
         name: source.name,
-        point: ForkPoint { source_id: params.thread_id, last_turn_id: params.last_turn_id },
+        point: ForkPoint {
+            source_id: params.thread_id,
+            last_turn_id: params.last_turn_id,
+        },
     };
     let (handle, shared) = daemon.threads.fork(fork, config).await?;
     let (snapshot, queued) = handle.attach(ctx.conn.clone(), true).await?;
@@ -56,11 +59,19 @@ struct Source {
 
 /// The source as it stands in memory, else as it is stored.
 async fn find_source(daemon: &Daemon, thread_id: &str) -> Result<Source, RpcError> {
-    let row = daemon.threads.row(thread_id).await?.ok_or_else(|| RpcError::no_rollout(thread_id))?;
+    let row = daemon
+        .threads
+        .row(thread_id)
+        .await?
+        .ok_or_else(|| RpcError::no_rollout(thread_id))?;
     if row.archived {
         return Err(RpcError::archived(thread_id));
     }
-    Ok(Source { record: row.record, settings: row.settings, name: row.name })
+    Ok(Source {
+        record: row.record,
+        settings: row.settings,
+        name: row.name,
+    })
 }
 
 fn merged_config(source: &ThreadRecord, params: &ThreadForkParams) -> BTreeMap<String, Value> {

@@ -15,7 +15,10 @@ use crate::rpc::error::RpcError;
 use crate::rpc::table::{Answer, Ctx};
 use crate::threads::registry::blocking;
 
-pub(super) async fn handle(ctx: Ctx, params: ThreadItemsListParams) -> Result<Answer<ThreadItemsListResponse>, RpcError> {
+pub(super) async fn handle(
+    ctx: Ctx,
+    params: ThreadItemsListParams,
+) -> Result<Answer<ThreadItemsListResponse>, RpcError> {
     checked_id(&params.thread_id)?;
     let snapshot = stored_snapshot(&ctx.daemon, &params.thread_id, "thread/items/list").await?;
     let descending = params.sort_direction == Some(SortDirection::Desc);
@@ -28,14 +31,20 @@ pub(super) async fn handle(ctx: Ctx, params: ThreadItemsListParams) -> Result<An
             false => agentd_store::SortDirection::Ascending,
         },
     };
-    let (store, id, turn_id) = (ctx.daemon.threads.store().clone(), params.thread_id, params.turn_id.clone());
+    let (store, id, turn_id) = (
+        ctx.daemon.threads.store().clone(),
+        params.thread_id,
+        params.turn_id.clone(),
+    );
     let page = blocking(move || store.items_page(&id, turn_id.as_deref(), &query)).await?;
     let mut data: Vec<ThreadItemEntry> = page.entries.into_iter().map(entry).collect();
     let active = snapshot.and_then(|snapshot| snapshot.active_turn);
     if let Some(active) = active.filter(|turn| params.turn_id.as_ref().is_none_or(|wanted| *wanted == turn.id)) {
         refresh(&mut data, &active);
         match descending {
-            true if is_first => data.splice(0..0, unsaved(&active, data.first()).into_iter().rev()).for_each(drop),
+            true if is_first => data
+                .splice(0..0, unsaved(&active, data.first()).into_iter().rev())
+                .for_each(drop),
             false if page.next_cursor.is_none() => data.extend(unsaved(&active, data.last())),
             _ => {}
         }
@@ -49,7 +58,10 @@ pub(super) async fn handle(ctx: Ctx, params: ThreadItemsListParams) -> Result<An
 
 /// Open items as they stand in memory.
 fn refresh(data: &mut [ThreadItemEntry], active: &Turn) {
-    for known in data.iter_mut().filter(|e| e.turn_id == active.id && e.item.completed_at_ms().is_none()) {
+    for known in data
+        .iter_mut()
+        .filter(|e| e.turn_id == active.id && e.item.completed_at_ms().is_none())
+    {
         if let Some(item) = active.items.iter().find(|item| item.id() == known.item.id()) {
             *known = shown(&active.id, item.clone());
         }
@@ -59,14 +71,20 @@ fn refresh(data: &mut [ThreadItemEntry], active: &Turn) {
 /// Open items of the running turn that began after the newest stored one.
 fn unsaved(active: &Turn, newest: Option<&ThreadItemEntry>) -> Vec<ThreadItemEntry> {
     let after = match newest {
-        Some(newest) if newest.turn_id == active.id => {
-            active.items.iter().position(|item| item.id() == newest.item.id()).map_or(active.items.len(), |at| at + 1)
-        }
+        Some(newest) if newest.turn_id == active.id => active
+            .items
+            .iter()
+            .position(|item| item.id() == newest.item.id())
+            .map_or(active.items.len(), |at| at + 1),
         Some(_) => 0,
         // A page behind the end: whatever is open was on the page before.
         None => active.items.len(),
     };
-    let open = active.items.iter().skip(after).filter(|item| item.completed_at_ms().is_none());
+    let open = active
+        .items
+        .iter()
+        .skip(after)
+        .filter(|item| item.completed_at_ms().is_none());
     open.map(|item| shown(&active.id, item.clone())).collect()
 }
 

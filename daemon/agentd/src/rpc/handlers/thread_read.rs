@@ -28,9 +28,15 @@ pub(super) async fn handle(ctx: Ctx, params: ThreadReadParams) -> Result<Answer<
     };
     if params.include_turns == Some(true) {
         if thread.ephemeral {
-            return Err(RpcError::invalid_request("ephemeral", "ephemeral threads do not support includeTurns"));
+            return Err(RpcError::invalid_request(
+                "ephemeral",
+                "ephemeral threads do not support includeTurns",
+            ));
         }
         thread.turns = thread_view::turns(threads.store(), snapshot.as_ref(), &params.thread_id).await?;
     }
-    Ok(Answer::now(ThreadReadResponse { thread, read_state: None }))
+    Ok(Answer::now(ThreadReadResponse {
+        thread,
+        read_state: None,
+    }))
 }

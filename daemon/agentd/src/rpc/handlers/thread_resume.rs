@@ -32,7 +32,13 @@ pub(super) async fn handle(ctx: Ctx, params: ThreadResumeParams) -> Result<Answe
     let instructions = load_instructions(daemon, &config, &snapshot.settings.cwd).await?;
     warn(&ctx.conn, &params.thread_id, &instructions.warnings);
     let started = started(&snapshot, &instructions, turns);
-    Ok(Answer::then(ThreadResumeResponse { started, initial_turns_page: None }, queued))
+    Ok(Answer::then(
+        ThreadResumeResponse {
+            started,
+            initial_turns_page: None,
+        },
+        queued,
+    ))
 }
 
 fn overrides(params: &ThreadResumeParams, config: &Config) -> Overrides {

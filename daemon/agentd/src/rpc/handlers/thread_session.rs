@@ -22,20 +22,29 @@ pub(super) fn effective_config(daemon: &Daemon, overrides: &BTreeMap<String, Val
     if overrides.is_empty() {
         return Ok(daemon.config.clone());
     }
-    let overrides = overrides.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let overrides = overrides
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     Ok(Arc::new(daemon.config.with_overrides(&overrides)?))
 }
 
 /// The configuration that a thread was started with.
 pub(super) fn config_of(daemon: &Daemon, record: &ThreadRecord) -> Result<Arc<Config>, RpcError> {
     match &record.config {
-        Some(Value::Object(overrides)) if !overrides.is_empty() => Ok(Arc::new(daemon.config.with_overrides(overrides)?)),
+        Some(Value::Object(overrides)) if !overrides.is_empty() => {
+            Ok(Arc::new(daemon.config.with_overrides(overrides)?))
+        }
         _ => Ok(daemon.config.clone()),
     }
 }
 
 /// Reads the instruction files of a working directory on the blocking pool.
-pub(super) async fn load_instructions(daemon: &Daemon, config: &Arc<Config>, cwd: &str) -> Result<Instructions, RpcError> {
+pub(super) async fn load_instructions(
+    daemon: &Daemon,
+    config: &Arc<Config>,
+    cwd: &str,
+) -> Result<Instructions, RpcError> {
     let (home, config, cwd) = (daemon.home.path().to_path_buf(), config.clone(), cwd.to_owned());
     tokio::task::spawn_blocking(move || prepare::instructions(&home, &config, &cwd))
         .await
@@ -55,7 +64,11 @@ pub(super) fn started(snapshot: &Snapshot, instructions: &Instructions, turns: V
         disabled_plugin_ids: Vec::new(),
         cwd: settings.cwd.clone(),
         runtime_workspace_roots: vec![settings.cwd.clone()],
-        instruction_sources: instructions.sources.iter().map(|path| path.display().to_string()).collect(),
+        instruction_sources: instructions
+            .sources
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
         approval_policy: settings.approval_policy,
         approvals_reviewer: settings.approvals_reviewer.clone(),
         sandbox: settings.sandbox_policy.clone(),
@@ -68,18 +81,27 @@ pub(super) fn started(snapshot: &Snapshot, instructions: &Instructions, turns: V
 /// Tells the connection what its user should know about a thread.
 pub(super) fn warn(conn: &ConnHandle, thread_id: &str, messages: &[String]) {
     for message in messages {
-        let warning = ServerNotification::Warning { thread_id: Some(thread_id.to_owned()), message: message.clone() };
+        let warning = ServerNotification::Warning {
+            thread_id: Some(thread_id.to_owned()),
+            message: message.clone(),
+        };
         conn.send(Outgoing::notification(&warning, now_ms()));
     }
 }
 
 /// A thread id as clients must send it.
 pub(super) fn checked_id(thread_id: &str) -> Result<(), RpcError> {
-    uuid::Uuid::parse_str(thread_id).map(drop).map_err(RpcError::invalid_thread_id)
+    uuid::Uuid::parse_str(thread_id)
+        .map(drop)
+        .map_err(RpcError::invalid_thread_id)
 }
 
 /// A thread whose history is in the store, as it stands in memory; `None` if it is not there.
-pub(super) async fn stored_snapshot(daemon: &Daemon, thread_id: &str, method: &str) -> Result<Option<Snapshot>, RpcError> {
+pub(super) async fn stored_snapshot(
+    daemon: &Daemon,
+    thread_id: &str,
+    method: &str,
+) -> Result<Option<Snapshot>, RpcError> {
     // The thread may end between the look-up and its answer; then the store knows it all.
     let snapshot = match daemon.threads.loaded(thread_id) {
         Some(handle) => handle.snapshot().await.ok(),

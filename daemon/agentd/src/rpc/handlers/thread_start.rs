@@ -39,6 +39,10 @@ pub(super) async fn handle(ctx: Ctx, params: ThreadStartParams) -> Result<Answer
     let handle = daemon.threads.start(record, settings, Arc::clone(&config)).await?;
     let (snapshot, queued) = handle.attach(ctx.conn.clone(), true).await?;
     warn(&ctx.conn, &snapshot.record.id, &instructions.warnings);
+    if !Path::new(&snapshot.settings.cwd).exists() {
+        let message = format!("the working directory does not exist: {}", snapshot.settings.cwd);
+        warn(&ctx.conn, &snapshot.record.id, &[message]);
+    }
     Ok(Answer::then(started(&snapshot, &instructions, Vec::new()), queued))
 }
 
@@ -54,6 +58,8 @@ fn record(originator: &str, params: ThreadStartParams, cwd: &str) -> ThreadRecor
         base_instructions: params.base_instructions,
         developer_instructions: params.developer_instructions,
         git_info: git::info(Path::new(cwd)),
-        config: params.config.map(|overrides| Value::Object(overrides.into_iter().collect())),
+        config: params
+            .config
+            .map(|overrides| Value::Object(overrides.into_iter().collect())),
     }
 }

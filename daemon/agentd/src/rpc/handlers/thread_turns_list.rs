@@ -10,7 +10,10 @@ use crate::rpc::table::{Answer, Ctx};
 use crate::threads::registry::blocking;
 use crate::threads::thread_view;
 
-pub(super) async fn handle(ctx: Ctx, params: ThreadTurnsListParams) -> Result<Answer<ThreadTurnsListResponse>, RpcError> {
+pub(super) async fn handle(
+    ctx: Ctx,
+    params: ThreadTurnsListParams,
+) -> Result<Answer<ThreadTurnsListResponse>, RpcError> {
     checked_id(&params.thread_id)?;
     let snapshot = stored_snapshot(&ctx.daemon, &params.thread_id, "thread/turns/list").await?;
     let view = params.items_view.unwrap_or(ItemsView::Summary);

@@ -15,5 +15,7 @@ pub(super) async fn handle(ctx: Ctx, params: ThreadIdParams) -> Result<Answer<Th
         None if threads.exists(&params.thread_id).await? => {}
         None => return Err(RpcError::thread_not_found(&params.thread_id)),
     }
-    Ok(Answer::now(ThreadUnsubscribeResponse { status: "unsubscribed".into() }))
+    Ok(Answer::now(ThreadUnsubscribeResponse {
+        status: "unsubscribed".into(),
+    }))
 }

@@ -10,8 +10,10 @@ use crate::threads::prepare::{self, Overrides, TurnInput};
 pub(super) async fn handle(ctx: Ctx, params: TurnStartParams) -> Result<Answer<TurnStartResponse>, RpcError> {
     checked_id(&params.thread_id)?;
     let daemon = &ctx.daemon;
-    let handle =
-        daemon.threads.loaded(&params.thread_id).ok_or_else(|| RpcError::thread_not_found(&params.thread_id))?;
+    let handle = daemon
+        .threads
+        .loaded(&params.thread_id)
+        .ok_or_else(|| RpcError::thread_not_found(&params.thread_id))?;
     let snapshot = handle.snapshot().await?;
     let config = super::thread_session::config_of(daemon, &snapshot.record)?;
     let (overrides, input) = split(params);

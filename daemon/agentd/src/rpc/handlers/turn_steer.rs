@@ -9,8 +9,11 @@ use crate::threads::prepare;
 
 pub(super) async fn handle(ctx: Ctx, params: TurnSteerParams) -> Result<Answer<TurnSteerResponse>, RpcError> {
     checked_id(&params.thread_id)?;
-    let handle =
-        ctx.daemon.threads.loaded(&params.thread_id).ok_or_else(|| RpcError::thread_not_found(&params.thread_id))?;
+    let handle = ctx
+        .daemon
+        .threads
+        .loaded(&params.thread_id)
+        .ok_or_else(|| RpcError::thread_not_found(&params.thread_id))?;
     if params.input.is_empty() {
         return Err(RpcError::invalid_request("emptyInput", "input must not be empty"));
     }
