@@ -77,6 +77,14 @@ pub(crate) enum Command {
     Threads(ThreadsArgs),
     /// Show a thread from its beginning.
     Show(ShowArgs),
+    /// Name a thread.
+    Name(NameArgs),
+    /// Put a thread away: it is not listed any more and cannot be used until `unarchive`.
+    Archive(ThreadArgs),
+    /// Bring a thread back that was put away.
+    Unarchive(ThreadArgs),
+    /// Start a thread that begins as another one does, and print its id.
+    Fork(ThreadArgs),
     /// Start, stop or look at the daemon (other commands start it by themselves).
     Daemon {
         #[command(subcommand)]
@@ -174,6 +182,20 @@ pub(crate) struct ShowArgs {
     /// Show all lines of command output.
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ThreadArgs {
+    /// Thread id; its beginning is enough.
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NameArgs {
+    /// Thread id; its beginning is enough.
+    pub(crate) id: String,
+    /// The name.
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Subcommand)]

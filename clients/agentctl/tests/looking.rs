@@ -50,6 +50,29 @@ fn threads_are_one_line_each() {
 }
 
 #[test]
+fn threads_are_named_put_away_brought_back_and_forked() {
+    let story = Story::new(|heard, peer| match heard["method"].as_str() {
+        Some("thread/name/set" | "thread/archive") => peer.reply(heard, json!({})),
+        Some("thread/unarchive") => peer.reply(heard, json!({"thread": thread(json!([]))})),
+        _ => {}
+    });
+    let named = story.run(&["name", "019c", "A name"]);
+    assert_eq!(named.code, Some(0), "{}", named.stderr);
+    let asked = story.server.wait_for("thread/name/set");
+    assert_eq!(asked["params"], json!({"threadId": THREAD, "name": "A name"}));
+    let archived = story.run(&["archive", "019c"]);
+    assert!(
+        archived.stderr.contains(&format!("agentctl unarchive {THREAD}")),
+        "{}",
+        archived.stderr
+    );
+    assert_eq!(story.server.wait_for("thread/archive")["params"]["threadId"], THREAD);
+    let back = story.run(&["unarchive", THREAD]);
+    assert_eq!((back.code, back.stdout.as_str()), (Some(0), ""), "{}", back.stderr);
+    assert_eq!(story.server.wait_for("thread/unarchive")["params"]["threadId"], THREAD);
+}
+
+#[test]
 fn show_tells_the_thread_from_its_beginning() {
     let story = quiet();
     let told = story.run(&["show", "019c"]);

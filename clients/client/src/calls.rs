@@ -7,11 +7,12 @@ use std::time::Duration;
 use agentd_protocol::item::UserInput;
 use agentd_protocol::methods::account::{AccountReadParams, AccountReadResponse};
 use agentd_protocol::methods::thread_list::{ThreadListParams, ThreadListResponse, ThreadLoadedListParams};
-use agentd_protocol::methods::thread_start::{ThreadResumeParams, ThreadStartParams};
-use agentd_protocol::methods::threads::ThreadReadParams;
+use agentd_protocol::methods::thread_start::{ThreadForkParams, ThreadResumeParams, ThreadStartParams};
+use agentd_protocol::methods::threads::{ThreadIdParams, ThreadNameSetParams, ThreadReadParams};
 use agentd_protocol::methods::turns::{TurnInterruptParams, TurnStartParams};
 use agentd_protocol::methods::{
-    AccountRead, Method, ThreadList, ThreadLoadedList, ThreadRead, ThreadResume, ThreadStart, TurnInterrupt, TurnStart,
+    AccountRead, Method, ThreadArchive, ThreadFork, ThreadList, ThreadLoadedList, ThreadNameSet, ThreadRead,
+    ThreadResume, ThreadStart, ThreadUnarchive, TurnInterrupt, TurnStart,
 };
 use agentd_protocol::settings::{AskForApproval, SandboxMode};
 use agentd_protocol::thread::Thread;
@@ -101,6 +102,35 @@ impl Client {
         self.request::<ThreadList>(params)
     }
 
+    /// `thread/name/set`.
+    pub fn thread_name_set(&self, thread_id: &str, name: &str) -> Result<(), ClientError> {
+        let params = ThreadNameSetParams {
+            thread_id: thread_id.to_owned(),
+            name: name.to_owned(),
+        };
+        self.request::<ThreadNameSet>(&params).map(|_| ())
+    }
+
+    /// `thread/archive`; a turn that runs in it is interrupted.
+    pub fn thread_archive(&self, thread_id: &str) -> Result<(), ClientError> {
+        self.request::<ThreadArchive>(&id_alone(thread_id)).map(|_| ())
+    }
+
+    /// `thread/unarchive`.
+    pub fn thread_unarchive(&self, thread_id: &str) -> Result<Thread, ClientError> {
+        Ok(self.request::<ThreadUnarchive>(&id_alone(thread_id))?.thread)
+    }
+
+    /// `thread/fork` at the end of the last turn that has ended; the answer is without turns.
+    pub fn thread_fork(&self, thread_id: &str) -> Result<Thread, ClientError> {
+        let params = ThreadForkParams {
+            thread_id: thread_id.to_owned(),
+            exclude_turns: Some(true),
+            ..ThreadForkParams::default()
+        };
+        Ok(self.request::<ThreadFork>(&params)?.thread)
+    }
+
     /// `thread/loaded/list`: ids of the threads in the daemon's memory.
     pub fn thread_loaded_list(&self) -> Result<Vec<String>, ClientError> {
         Ok(self
@@ -128,5 +158,11 @@ impl Client {
             turn_id: turn_id.to_owned(),
         };
         self.request::<TurnInterrupt>(&params).map(|_| ())
+    }
+}
+
+fn id_alone(thread_id: &str) -> ThreadIdParams {
+    ThreadIdParams {
+        thread_id: thread_id.to_owned(),
     }
 }

@@ -1,12 +1,16 @@
 //! One file per command. A command gets its arguments and the home, and says how the program ends.
 
+mod archive;
 mod completions;
 mod daemon;
 mod demo;
 mod exec;
+mod fork;
+mod name;
 mod resume;
 mod show;
 mod threads;
+mod unarchive;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,6 +37,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Resume(args) => resume::run(&home()?, &args),
         Command::Threads(args) => threads::run(&home()?, &args),
         Command::Show(args) => show::run(&home()?, &args),
+        Command::Name(args) => name::run(&home()?, &args),
+        Command::Archive(args) => archive::run(&home()?, &args),
+        Command::Unarchive(args) => unarchive::run(&home()?, &args),
+        Command::Fork(args) => fork::run(&home()?, &args),
         Command::Daemon { action } => daemon::run(&home()?, &action),
         Command::Demo(args) => demo::run(&args),
         Command::Completions { shell } => completions::run(shell),
@@ -80,6 +88,11 @@ fn read_setting(setting: &str) -> anyhow::Result<(String, Value)> {
 
 /// The one thread whose id begins with `word`.
 fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
+    find_among(client, word, false)
+}
+
+/// The same among the threads that were put away, or among the others.
+fn find_among(client: &Client, word: &str, archived: bool) -> anyhow::Result<String> {
     const WHOLE: usize = 36;
     const PAGES: usize = 20;
     if word.len() >= WHOLE {
@@ -88,6 +101,7 @@ fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
     let mut found = Vec::new();
     let mut filter = ThreadListParams {
         limit: Some(100),
+        archived: Some(archived),
         ..ThreadListParams::default()
     };
     for _ in 0..PAGES {
@@ -100,6 +114,7 @@ fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
     }
     match found.as_slice() {
         [only] => Ok(only.clone()),
+        [] if archived => bail!("no thread that was put away has an id that begins with `{word}`"),
         [] => bail!("no thread has an id that begins with `{word}` (see: agentctl threads --all)"),
         many => bail!("`{word}` could be any of:\n  {}", many.join("\n  ")),
     }
