@@ -20,7 +20,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::actor::{Actor, ChildEnd, ChildKey, Data, Waiting, now_ms};
+use super::actor::{Actor, Data, Waiting, now_ms};
+use super::children::{ChildEnd, ChildKey};
 use super::handle::Queued;
 use super::publish::is_for_everybody;
 use crate::rpc::conn::Outgoing;

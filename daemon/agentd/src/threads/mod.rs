@@ -1,11 +1,12 @@
 //! Threads in memory: one task each, reached through typed handles.
 //!
-//! [`registry`] finds or loads them, [`handle`] speaks to them, [`actor`] is their loop, [`effects`] carries out what the
-//! engine decided, [`publish`] tells subscribers, [`metadata`] names and archives, [`fork`] forks,
-//! [`prepare`] gathers what a turn needs to know, [`thread_view`] shapes
-//! what clients see. Decisions belong to the engine, storage to the store crate.
+//! [`registry`] finds or loads them, [`handle`] speaks to them, [`actor`] is their loop, [`children`] what it started,
+//! [`effects`] carries out what the engine decided, [`publish`] tells subscribers, [`metadata`] names and archives, [`fork`]
+//! forks, [`prepare`] gathers what a turn needs to know, [`thread_view`] shapes what clients see. Decisions belong to the
+//! engine, storage to the store crate.
 
 pub mod actor;
+pub mod children;
 pub mod effects;
 pub mod fork;
 pub mod handle;
