@@ -8,5 +8,6 @@ mod crash;
 mod flood;
 mod idle;
 mod lifecycle;
+mod outage;
 mod prefix;
 mod steering;

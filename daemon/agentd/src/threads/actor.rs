@@ -16,12 +16,13 @@ use agentd_protocol::notification::ServerNotification;
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::ThreadStatus;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{Id, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::children::{ChildEnd, ChildKey};
 use super::handle::{Control, Queued, Snapshot, ThreadHandle};
+use super::outage::Shown;
 use super::publish::Subscribers;
 use super::registry::Deps;
 use crate::config::Config;
@@ -61,7 +62,7 @@ pub(super) struct Actor {
     pub(super) config: Arc<Config>,
     pub(super) subscribers: Subscribers,
     pub(super) children: JoinSet<ChildEnd>,
-    pub(super) child_keys: HashMap<Id, ChildKey>,
+    pub(super) child_keys: HashMap<Id, (ChildKey, AbortHandle)>,
     pub(super) cancels: HashMap<ChildKey, CancellationToken>,
     pub(super) data_sender: mpsc::Sender<Data>,
     pub(super) replies: HashMap<ReplyToken, Waiting>,
@@ -70,9 +71,13 @@ pub(super) struct Actor {
     pub(super) checkpoint_at: Option<Instant>,
     /// Checkpoint lines that the store had no room for.
     pub(super) unsaved: Vec<RolloutLine>,
-    status: Arc<Mutex<ThreadStatus>>,
-    control: mpsc::Receiver<Control>,
-    data: mpsc::Receiver<Data>,
+    /// What clients were told of the running turn and have not seen end.
+    pub(super) shown: Shown,
+    /// What was asked while the record could not be written; comes first now that it can.
+    pub(super) postponed: Option<Control>,
+    pub(super) status: Arc<Mutex<ThreadStatus>>,
+    pub(super) control: mpsc::Receiver<Control>,
+    pub(super) data: mpsc::Receiver<Data>,
     next_token: u64,
     /// Set when the task ends as soon as nothing runs: what those are told who want a turn.
     stopping: Option<RpcError>,
@@ -97,6 +102,8 @@ pub(super) fn spawn(engine: Engine, deps: Arc<Deps>, config: Arc<Config>) -> Thr
         asks: HashMap::new(),
         checkpoint_at: None,
         unsaved: Vec::new(),
+        shown: Shown::default(),
+        postponed: None,
         status: status.clone(),
         control,
         data,
@@ -112,10 +119,10 @@ pub(super) fn spawn(engine: Engine, deps: Arc<Deps>, config: Arc<Config>) -> Thr
 
 impl Actor {
     async fn run(mut self) {
-        let outcome = self.listen().await;
-        if let Err(error) = &outcome {
-            tracing::error!(thread = self.engine.record().id, %error, "the thread's record cannot be written; unloading it");
-            self.fail_visibly(&error.to_string());
+        while let Err(error) = self.listen().await {
+            if !self.survive(&error).await {
+                break;
+            }
         }
         for (_, request) in self.asks.drain() {
             self.deps.server_requests.close(request.id());
@@ -131,7 +138,7 @@ impl Actor {
             let due = self.checkpoint_at;
             let inputs = tokio::select! {
                 biased;
-                control = self.control.recv() => match control {
+                control = next_control(&mut self.postponed, &mut self.control) => match control {
                     Some(Control::ChangeSettings { settings, reply }) => {
                         self.change_settings(*settings, reply).await?;
                         continue;
@@ -195,7 +202,7 @@ impl Actor {
             }
             Control::Snapshot { reply } => {
                 // The asker may be gone; nobody else wants the answer.
-                let _ = reply.send(self.snapshot());
+                let _ = reply.send(Ok(self.snapshot()));
                 Vec::new()
             }
             // Handled by `listen`, since they are no input of the engine.
@@ -274,11 +281,11 @@ impl Actor {
         &mut self,
         conn: ConnHandle,
         announce: bool,
-        reply: oneshot::Sender<(Snapshot, Queued)>,
+        reply: oneshot::Sender<Result<(Snapshot, Queued), RpcError>>,
     ) -> Vec<Input> {
         let (queued, response_queued) = oneshot::channel();
         let conn_id = conn.id();
-        if reply.send((self.snapshot(), queued)).is_ok() {
+        if reply.send(Ok((self.snapshot(), queued))).is_ok() {
             self.subscribers.hold(conn);
             self.spawn_child(ChildKey::Waiter, async move {
                 // An error means that the response will never come: its connection is gone, and `release` finds that out.
@@ -328,6 +335,14 @@ fn push_inputs(data: Data, inputs: &mut Vec<Input>) {
             inputs.extend(events.into_iter().map(|event| Input::Model { request, event }))
         }
         Data::Tool { tool, event } => inputs.push(Input::Tool { tool, event }),
+    }
+}
+
+/// What was put off while the record could not be written comes first.
+async fn next_control(postponed: &mut Option<Control>, control: &mut mpsc::Receiver<Control>) -> Option<Control> {
+    match postponed.take() {
+        Some(first) => Some(first),
+        None => control.recv().await,
     }
 }
 

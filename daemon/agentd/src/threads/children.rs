@@ -37,8 +37,8 @@ pub(super) enum ChildEnd {
 
 impl Actor {
     pub(super) fn spawn_child(&mut self, key: ChildKey, child: impl Future<Output = ChildEnd> + Send + 'static) {
-        let id = self.children.spawn(child).id();
-        self.child_keys.insert(id, key);
+        let abort = self.children.spawn(child);
+        self.child_keys.insert(abort.id(), (key, abort));
     }
 
     pub(super) fn on_child_end(&mut self, ended: Result<(Id, ChildEnd), JoinError>) -> Vec<Input> {
@@ -58,7 +58,7 @@ impl Actor {
     }
 
     fn forget_child(&mut self, id: Id) -> Option<ChildKey> {
-        let key = self.child_keys.remove(&id)?;
+        let (key, _) = self.child_keys.remove(&id)?;
         self.cancels.remove(&key);
         Some(key)
     }

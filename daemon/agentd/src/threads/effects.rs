@@ -12,7 +12,6 @@ use agentd_model::RequestContext;
 use agentd_protocol::approval::{ApprovalResponse, ServerRequest};
 use agentd_protocol::notification::ServerNotification;
 use agentd_protocol::settings::SandboxPolicy;
-use agentd_protocol::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use agentd_store::StoreError;
 use agentd_tools::exec::ExecSpec;
 use serde_json::json;
@@ -112,6 +111,7 @@ impl Actor {
     }
 
     pub(super) fn emit(&mut self, notification: &ServerNotification) {
+        self.shown.note(notification);
         let event = Outgoing::notification(notification, now_ms());
         if is_for_everybody(notification) {
             // Subscribers get it in its place among the thread's other events, also while those are held back for them.
@@ -233,7 +233,7 @@ impl Actor {
         });
     }
 
-    fn withdraw(&mut self, approval_id: &str) {
+    pub(super) fn withdraw(&mut self, approval_id: &str) {
         if let Some(open) = self.asks.remove(approval_id) {
             self.deps.server_requests.close(open.id());
             self.tell_resolved(open.id());
@@ -250,39 +250,6 @@ impl Actor {
                 Waiting::Interrupt(caller) => drop(caller.send(Err(refusal))),
             }
         }
-    }
-
-    /// Tells subscribers that the running turn ends here because it can no longer be recorded. What is durable stays.
-    pub(super) fn fail_visibly(&mut self, message: &str) {
-        let Some(active) = self.engine.active_turn() else {
-            return;
-        };
-        let thread_id = self.engine.record().id.clone();
-        let error = TurnError {
-            message: format!("the turn was stopped because its record cannot be written: {message}"),
-            codex_error_info: Some(json!("other")),
-            additional_details: None,
-            misalignment: None,
-        };
-        let status = agentd_protocol::thread::ThreadStatus::SystemError;
-        self.emit(&ServerNotification::ThreadStatusChanged {
-            thread_id: thread_id.clone(),
-            status,
-        });
-        self.emit(&ServerNotification::Error {
-            error: error.clone(),
-            will_retry: false,
-            thread_id: thread_id.clone(),
-            turn_id: active.id.clone(),
-        });
-        let turn = Turn {
-            items: Vec::new(),
-            items_view: ItemsView::NotLoaded,
-            status: TurnStatus::Failed,
-            error: Some(error),
-            ..active
-        };
-        self.emit(&ServerNotification::TurnCompleted { thread_id, turn });
     }
 }
 

@@ -66,12 +66,14 @@ pub(super) enum Control {
     Attach {
         conn: ConnHandle,
         announce: bool,
-        reply: oneshot::Sender<(Snapshot, Queued)>,
+        reply: oneshot::Sender<Result<(Snapshot, Queued), RpcError>>,
     },
     /// The connection is no subscriber any more.
     Detach { conn_id: u64, reply: oneshot::Sender<()> },
     /// Tell how the thread stands.
-    Snapshot { reply: oneshot::Sender<Snapshot> },
+    Snapshot {
+        reply: oneshot::Sender<Result<Snapshot, RpcError>>,
+    },
     /// End the task; a running turn is interrupted first, and whoever wants a new one is told this.
     Stop { refusal: RpcError },
 }
@@ -143,7 +145,7 @@ impl ThreadHandle {
     /// # Errors
     /// The thread is gone.
     pub async fn attach(&self, conn: ConnHandle, announce: bool) -> Result<(Snapshot, Queued), RpcError> {
-        self.ask(|reply| Control::Attach { conn, announce, reply }).await
+        self.ask(|reply| Control::Attach { conn, announce, reply }).await?
     }
 
     /// How the thread stands.
@@ -151,7 +153,7 @@ impl ThreadHandle {
     /// # Errors
     /// The thread is gone.
     pub async fn snapshot(&self) -> Result<Snapshot, RpcError> {
-        self.ask(|reply| Control::Snapshot { reply }).await
+        self.ask(|reply| Control::Snapshot { reply }).await?
     }
 
     /// The status that was published last.

@@ -11,6 +11,7 @@ pub mod effects;
 pub mod fork;
 pub mod handle;
 pub mod metadata;
+pub mod outage;
 pub mod prepare;
 pub mod providers;
 pub mod publish;

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentd_engine::rollout::ThreadRecord;
+use agentd_engine::rollout::{RolloutLine, ThreadRecord};
 use agentd_engine::{Engine, Now};
 use agentd_protocol::settings::ThreadSettings;
 use agentd_protocol::thread::ThreadStatus;
-use agentd_store::{StoreError, ThreadRow};
+use agentd_store::{Store, StoreError, ThreadRow};
 use tokio::sync::OnceCell;
 use tokio_util::task::TaskTracker;
 
@@ -225,24 +225,7 @@ impl Registry {
 
     /// Rebuilds a thread's engine from its rollout; stores the repairs that a crash made necessary.
     async fn read_engine(&self, thread_id: &str) -> Result<Engine, RpcError> {
-        let (store, id) = (self.deps.store.clone(), thread_id.to_owned());
-        let lines = blocking(move || match store.rollout(&id) {
-            Err(StoreError::UnknownThread(_)) => Ok(Vec::new()),
-            read => read,
-        });
-        let lines = lines.await?;
-        if lines.is_empty() {
-            return Err(RpcError::no_rollout(thread_id));
-        }
-        let mut ids = || uuid::Uuid::now_v7().to_string();
-        let (engine, repairs) = Engine::replay(
-            lines,
-            &mut Now {
-                ms: now_ms(),
-                ids: &mut ids,
-            },
-        )
-        .map_err(|error| RpcError::internal(format!("thread {thread_id} cannot be read: {error}")))?;
+        let (engine, repairs) = read_rollout(&self.deps.store, thread_id).await?;
         if !repairs.is_empty() {
             self.deps.store.append(thread_id, repairs).await?;
         }
@@ -279,6 +262,27 @@ impl Registry {
     fn map(&self) -> std::sync::MutexGuard<'_, HashMap<String, Cell>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A thread's engine as its rollout tells it, and the lines that repair a turn which was cut off; they are to be stored
+/// before the engine is used.
+pub(super) async fn read_rollout(store: &Store, thread_id: &str) -> Result<(Engine, Vec<RolloutLine>), RpcError> {
+    let (store, id) = (store.clone(), thread_id.to_owned());
+    let lines = blocking(move || match store.rollout(&id) {
+        Err(StoreError::UnknownThread(_)) => Ok(Vec::new()),
+        read => read,
+    });
+    let lines = lines.await?;
+    if lines.is_empty() {
+        return Err(RpcError::no_rollout(thread_id));
+    }
+    let mut ids = || uuid::Uuid::now_v7().to_string();
+    let mut now = Now {
+        ms: now_ms(),
+        ids: &mut ids,
+    };
+    Engine::replay(lines, &mut now)
+        .map_err(|error| RpcError::internal(format!("thread {thread_id} cannot be read: {error}")))
 }
 
 /// Runs a blocking read of the store on the blocking pool.
