@@ -1,20 +1,31 @@
 //! The ordered, bounded queue between everybody who has something to say to a connection and its writer task.
 //!
-//! Sending never waits. When the queue is full, waiting deltas of one item are merged; if that does not help, the queue is
-//! closed, the connection ends, and the client resumes later. Nothing else is ever merged or dropped.
+//! Sending never waits. When the queue is full, waiting deltas of one item are merged. If that does not help, it grows for as
+//! long as the client reads: the daemon's own bursts cost no client its connection. When the client has read nothing for a
+//! while, or far too much waits, the queue is closed, the connection ends, and the client resumes later. Nothing else is ever
+//! merged or dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::outgoing::Outgoing;
 
-/// Bytes that may wait. One message larger than this still passes when nothing else waits.
-const MAX_BYTES: usize = 24 * 1024 * 1024;
-/// Messages that may wait.
-const MAX_MESSAGES: usize = 65_536;
+/// Bytes and messages that may wait without anything being done about it.
+const FULL: Size = Size {
+    bytes: 24 * 1024 * 1024,
+    messages: 65_536,
+};
+/// What may wait at all, for clients that read. One message larger than this still passes when nothing else waits.
+const MOST: Size = Size {
+    bytes: 96 * 1024 * 1024,
+    messages: 4 * 65_536,
+};
+/// How long the writer of a full queue may be at the same batch.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes that the writer takes at once.
 const BATCH_BYTES: usize = 256 * 1024;
 
@@ -39,32 +50,56 @@ pub struct Outbox {
     limits: Limits,
 }
 
-#[derive(Clone, Copy)]
-struct Limits {
+/// Bytes and messages.
+#[derive(Clone, Copy, Debug)]
+struct Size {
     bytes: usize,
     messages: usize,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy)]
+struct Limits {
+    full: Size,
+    most: Size,
+    patience: Duration,
+}
+
 struct Queue {
     waiting: VecDeque<Outgoing>,
     bytes: usize,
     closed: bool,
+    /// Whether the writer has a batch that it has not written yet.
+    writing: bool,
+    /// Since when the writer has been at that batch, or has had something to take.
+    moved: Instant,
+    /// The size from which merging is worth another try.
+    merge_at: Size,
 }
 
 impl Default for Outbox {
     fn default() -> Self {
-        Self::with_limits(MAX_BYTES, MAX_MESSAGES)
+        Self::with_limits(Limits {
+            full: FULL,
+            most: MOST,
+            patience: PATIENCE,
+        })
     }
 }
 
 impl Outbox {
-    fn with_limits(bytes: usize, messages: usize) -> Self {
+    fn with_limits(limits: Limits) -> Self {
         Self {
-            queue: Mutex::default(),
+            queue: Mutex::new(Queue {
+                waiting: VecDeque::new(),
+                bytes: 0,
+                closed: false,
+                writing: false,
+                moved: Instant::now(),
+                merge_at: limits.full,
+            }),
             filled: Notify::new(),
             drained: Notify::new(),
-            limits: Limits { bytes, messages },
+            limits,
         }
     }
 
@@ -115,8 +150,10 @@ impl Outbox {
         }
     }
 
-    /// The next messages to write, at least one, in order. `None`: closed, and all is written.
+    /// The next messages to write, at least one, in order. `None`: closed, and all is written. Asking for them says that the
+    /// ones before are written.
     pub async fn next_batch(&self) -> Option<Vec<Bytes>> {
+        self.lock().batch_is_written();
         loop {
             {
                 let mut queue = self.lock();
@@ -143,31 +180,53 @@ impl Queue {
         if self.closed {
             return Pushed::Closed;
         }
-        if self.is_full(limits) {
-            self.merge_deltas();
-            // Without real room gained, merging would run for every message from now on.
-            if self.is_full(Limits {
-                bytes: limits.bytes / 4 * 3,
-                messages: limits.messages / 4 * 3,
-            }) {
+        if !self.reaches(limits.full) {
+            self.merge_at = limits.full;
+        } else {
+            self.merge_if_worth_it(limits.full);
+            let stalled = || self.moved.elapsed() >= limits.patience;
+            if self.reaches(limits.most) || (self.reaches(limits.full) && stalled()) {
                 self.closed = true;
                 self.waiting.clear();
                 self.bytes = 0;
                 return Pushed::Overflowed;
             }
         }
+        if self.waiting.is_empty() && !self.writing {
+            self.moved = Instant::now();
+        }
         self.bytes += message.bytes().len();
         self.waiting.push_back(message);
         Pushed::Queued
     }
 
+    /// Merging looks at everything that waits, so it runs once per quarter of a full queue and not for every message.
+    fn merge_if_worth_it(&mut self, full: Size) {
+        if self.reaches(self.merge_at) {
+            self.merge_deltas();
+            self.merge_at = Size {
+                bytes: full.bytes.max(self.bytes.saturating_add(full.bytes / 4)),
+                messages: full.messages.max(self.waiting.len() + full.messages / 4),
+            };
+        }
+    }
+
     fn has_room_for(&self, bytes: usize, limits: Limits) -> bool {
-        let fits = || self.bytes + bytes < limits.bytes / 4 * 3 && self.waiting.len() < limits.messages / 4 * 3;
+        let Size {
+            bytes: most_bytes,
+            messages,
+        } = limits.full;
+        let fits = || self.bytes + bytes < most_bytes / 4 * 3 && self.waiting.len() < messages / 4 * 3;
         self.closed || self.waiting.is_empty() || fits()
     }
 
-    fn is_full(&self, limits: Limits) -> bool {
-        self.bytes >= limits.bytes || self.waiting.len() >= limits.messages
+    fn reaches(&self, size: Size) -> bool {
+        self.bytes >= size.bytes || self.waiting.len() >= size.messages
+    }
+
+    fn batch_is_written(&mut self) {
+        self.writing = false;
+        self.moved = Instant::now();
     }
 
     /// Concatenates waiting deltas of the same item into the first of them. An item's other events keep their place
@@ -212,6 +271,7 @@ impl Queue {
             batch.push(message.bytes().clone());
         }
         self.bytes -= size;
+        self.writing = true;
         batch
     }
 }

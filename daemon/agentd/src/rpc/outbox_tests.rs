@@ -17,6 +17,16 @@ fn delta(item: &str, text: &str) -> Outgoing {
     Outgoing::notification(&notification, 7)
 }
 
+fn limits(full: Size, most: Size, patience: Duration) -> Outbox {
+    Outbox::with_limits(Limits { full, most, patience })
+}
+
+/// Closes as soon as merging does not help.
+fn impatient(bytes: usize, messages: usize) -> Outbox {
+    let size = Size { bytes, messages };
+    limits(size, size, Duration::ZERO)
+}
+
 async fn drain(outbox: &Outbox) -> Vec<Value> {
     outbox.finish();
     let mut all = Vec::new();
@@ -47,7 +57,7 @@ async fn with_room_nothing_is_merged() {
 
 #[tokio::test]
 async fn a_full_outbox_merges_deltas_per_item_and_keeps_everything_else() {
-    let outbox = Outbox::with_limits(usize::MAX, 8);
+    let outbox = impatient(usize::MAX, 8);
     outbox.push(Outgoing::plain(r#"{"id":1}"#));
     for n in 0..3 {
         outbox.push(delta("a", &format!("a{n}")));
@@ -65,7 +75,7 @@ async fn a_full_outbox_merges_deltas_per_item_and_keeps_everything_else() {
 
 #[tokio::test]
 async fn an_outbox_that_stays_full_closes_for_good() {
-    let outbox = Outbox::with_limits(usize::MAX, 4);
+    let outbox = impatient(usize::MAX, 4);
     for n in 0..4 {
         assert_eq!(outbox.push(Outgoing::plain(format!(r#"{{"id":{n}}}"#))), Pushed::Queued);
     }
@@ -76,7 +86,7 @@ async fn an_outbox_that_stays_full_closes_for_good() {
 
 #[tokio::test]
 async fn one_message_above_the_limit_passes_alone() {
-    let outbox = Outbox::with_limits(10, 100);
+    let outbox = impatient(10, 100);
     assert_eq!(
         outbox.push(Outgoing::plain(format!(r#""{}""#, "x".repeat(100)))),
         Pushed::Queued
@@ -86,7 +96,7 @@ async fn one_message_above_the_limit_passes_alone() {
 
 #[tokio::test]
 async fn merging_stops_at_the_longest_text_of_a_delta() {
-    let outbox = Outbox::with_limits(usize::MAX, 4);
+    let outbox = impatient(usize::MAX, 4);
     for text in ["1", &"x".repeat(40_000), &"y".repeat(40_000), "2"] {
         outbox.push(delta("a", text));
     }
@@ -102,7 +112,7 @@ async fn merging_stops_at_the_longest_text_of_a_delta() {
 /// The response to a second `thread/resume` holds the text so far: what came after it must stay after it.
 #[tokio::test]
 async fn no_delta_moves_across_a_response() {
-    let outbox = Outbox::with_limits(usize::MAX, 8);
+    let outbox = impatient(usize::MAX, 8);
     for text in ["1", "2", "3"] {
         outbox.push(delta("a", text));
     }
@@ -121,7 +131,7 @@ async fn no_delta_moves_across_a_response() {
 
 #[tokio::test]
 async fn room_comes_with_reading_and_with_the_end() {
-    let outbox = Outbox::with_limits(100, 8);
+    let outbox = impatient(100, 8);
     let large = || Outgoing::plain("x".repeat(90));
     assert_eq!(
         outbox.push_when_room(large()).await,
@@ -139,4 +149,47 @@ async fn room_comes_with_reading_and_with_the_end() {
     outbox.finish();
     assert_eq!(waiting.await, Pushed::Closed);
     reader.await;
+}
+
+/// The same burst into a queue for 100 bytes, with room for 1000 at most.
+fn burst(outbox: &Outbox, count: usize) -> Vec<Pushed> {
+    (0..count).map(|_| outbox.push(Outgoing::plain("x".repeat(90)))).collect()
+}
+
+const SMALL: Size = Size {
+    bytes: 100,
+    messages: 1000,
+};
+const TEN_TIMES: Size = Size {
+    bytes: 1000,
+    messages: 1000,
+};
+
+#[tokio::test]
+async fn a_burst_closes_no_queue_whose_writer_moves() {
+    let outbox = limits(SMALL, TEN_TIMES, Duration::from_secs(3600));
+    assert_eq!(burst(&outbox, 10), [Pushed::Queued; 10]);
+    assert_eq!(outbox.next_batch().await.map(|batch| batch.len()), Some(10));
+    assert_eq!(burst(&outbox, 10), [Pushed::Queued; 10], "the writer is at its first batch");
+}
+
+#[tokio::test]
+async fn whoever_reads_nothing_is_closed_by_time_or_by_size() {
+    let outbox = limits(SMALL, TEN_TIMES, Duration::from_millis(20));
+    assert_eq!(burst(&outbox, 3), [Pushed::Queued; 3]);
+    std::thread::sleep(Duration::from_millis(25));
+    assert_eq!(burst(&outbox, 1), [Pushed::Overflowed], "by time");
+    let outbox = limits(SMALL, TEN_TIMES, Duration::from_secs(3600));
+    let all = burst(&outbox, 14);
+    assert_eq!(all[11..], [Pushed::Queued, Pushed::Overflowed, Pushed::Closed], "by size");
+}
+
+#[tokio::test]
+async fn time_counts_from_when_there_is_something_to_write() {
+    let outbox = limits(SMALL, TEN_TIMES, Duration::from_millis(20));
+    std::thread::sleep(Duration::from_millis(25));
+    assert_eq!(burst(&outbox, 5), [Pushed::Queued; 5], "it had nothing to write before");
+    outbox.next_batch().await.expect("a batch");
+    std::thread::sleep(Duration::from_millis(25));
+    assert_eq!(burst(&outbox, 3)[2], Pushed::Overflowed, "it is still at that batch");
 }
