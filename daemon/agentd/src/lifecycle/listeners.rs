@@ -107,7 +107,12 @@ async fn bind_tcp(
         .with_context(|| format!("listen on ws://{address}"))?;
     // With port 0 this is the only way to learn the port.
     eprintln!("agentd: listening on ws://{}", listener.local_addr()?);
-    Ok((listener, websocket::Admission::Tcp { token }))
+    let admission = match token {
+        Some(token) => websocket::Admission::Token(token),
+        None if address.ip().is_loopback() => websocket::Admission::Loopback,
+        None => websocket::Admission::Remote,
+    };
+    Ok((listener, admission))
 }
 
 async fn accept_unix(socket: BoundSocket, server: Server, stop: CancellationToken) {
@@ -136,10 +141,7 @@ async fn accept_tcp(listener: TcpListener, admission: websocket::Admission, serv
 async fn serve_tcp(server: Server, stream: TcpStream, admission: websocket::Admission) {
     // Small messages must not wait for each other; without it they are only slower.
     let _ = stream.set_nodelay(true);
-    match websocket::accept(stream, admission).await {
-        Ok((reader, writer)) => server.serve(reader, writer).await,
-        Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
-    }
+    websocket::serve(server, stream, admission).await;
 }
 
 async fn pause_after(error: &io::Error) {

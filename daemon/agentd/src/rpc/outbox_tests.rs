@@ -153,7 +153,9 @@ async fn room_comes_with_reading_and_with_the_end() {
 
 /// The same burst into a queue for 100 bytes, with room for 1000 at most.
 fn burst(outbox: &Outbox, count: usize) -> Vec<Pushed> {
-    (0..count).map(|_| outbox.push(Outgoing::plain("x".repeat(90)))).collect()
+    (0..count)
+        .map(|_| outbox.push(Outgoing::plain("x".repeat(90))))
+        .collect()
 }
 
 const SMALL: Size = Size {
@@ -170,7 +172,11 @@ async fn a_burst_closes_no_queue_whose_writer_moves() {
     let outbox = limits(SMALL, TEN_TIMES, Duration::from_secs(3600));
     assert_eq!(burst(&outbox, 10), [Pushed::Queued; 10]);
     assert_eq!(outbox.next_batch().await.map(|batch| batch.len()), Some(10));
-    assert_eq!(burst(&outbox, 10), [Pushed::Queued; 10], "the writer is at its first batch");
+    assert_eq!(
+        burst(&outbox, 10),
+        [Pushed::Queued; 10],
+        "the writer is at its first batch"
+    );
 }
 
 #[tokio::test]
@@ -181,7 +187,11 @@ async fn whoever_reads_nothing_is_closed_by_time_or_by_size() {
     assert_eq!(burst(&outbox, 1), [Pushed::Overflowed], "by time");
     let outbox = limits(SMALL, TEN_TIMES, Duration::from_secs(3600));
     let all = burst(&outbox, 14);
-    assert_eq!(all[11..], [Pushed::Queued, Pushed::Overflowed, Pushed::Closed], "by size");
+    assert_eq!(
+        all[11..],
+        [Pushed::Queued, Pushed::Overflowed, Pushed::Closed],
+        "by size"
+    );
 }
 
 #[tokio::test]

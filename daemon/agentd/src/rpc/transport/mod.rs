@@ -2,6 +2,7 @@
 
 pub mod json_lines;
 pub mod unix;
+mod upgrade;
 pub mod websocket;
 
 use agentd_protocol::rpc::ErrorObject;

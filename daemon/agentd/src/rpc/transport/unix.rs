@@ -12,13 +12,15 @@ use super::json_lines::{LineReader, LineWriter};
 use super::websocket::{self, Admission};
 use crate::rpc::connection::Server;
 
-/// Serves the connection until it ends.
+/// Serves the connection until it ends. A client that has not said a word yet does not keep the daemon from ending.
 pub async fn serve(server: Server, stream: UnixStream) {
-    match first_byte(&stream).await {
-        Ok(Some(b'G')) => match websocket::accept(stream, Admission::Anybody).await {
-            Ok((reader, writer)) => server.serve(reader, writer).await,
-            Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
-        },
+    let ending = server.daemon.shutdown.clone();
+    match ending
+        .run_until_cancelled(first_byte(&stream))
+        .await
+        .unwrap_or(Ok(None))
+    {
+        Ok(Some(b'G')) => websocket::serve(server, stream, Admission::Anybody).await,
         Ok(Some(_)) => {
             let (reader, writer) = stream.into_split();
             server.serve(LineReader::new(reader), LineWriter::new(writer)).await;
