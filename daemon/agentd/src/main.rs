@@ -28,6 +28,9 @@ fn main() -> ExitCode {
     }
     let task = cli::Cli::parse().task();
     log::start();
+    if let Err(error) = agentd_sandbox::adopt_orphans() {
+        tracing::warn!(%error, "what a killed sandbox helper leaves behind cannot be found");
+    }
     match run(task) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

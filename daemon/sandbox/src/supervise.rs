@@ -81,7 +81,7 @@ fn start(launch: &Launch) -> Result<Supervisor, SetupFailure> {
     match released {
         Ok(()) => Ok(supervisor),
         Err(error) => {
-            tree::kill_tree(main);
+            tree::kill_trees(&[main]);
             Err(failed("release the command's output", error))
         }
     }

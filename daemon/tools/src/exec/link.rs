@@ -7,13 +7,15 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use agentd_sandbox::{HELPER_ARG, Launch, Order, Status, kill_tree};
+use agentd_sandbox::{HELPER_ARG, Launch, Order, Status};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+
+use super::clearing::{self, HELPERS};
 
 /// Bytes read from the command's output at once.
 const CHUNK: usize = 8 * 1024;
@@ -59,7 +61,8 @@ impl Link {
         };
         let (statuses, orders) = UnixStream::from_std(ours)?.into_split();
         // All that can fail comes before this: a started helper always has its link.
-        let child = Command::new(helper)
+        let mut command = Command::new(helper);
+        command
             .arg(HELPER_ARG)
             // What the loader or the helper could read from the daemon's environment decides about the sandbox: nothing.
             .env_clear()
@@ -68,8 +71,10 @@ impl Link {
             .stdout(Stdio::from(writer.try_clone()?))
             .stderr(Stdio::from(writer))
             // The socket is the link of life: a killed helper could not kill what it owns.
-            .kill_on_drop(false)
-            .spawn()?;
+            .kill_on_drop(false);
+        let child = HELPERS.start(|| command.spawn(), Child::id)?;
+        // It holds our copies of the descriptors that the helper alone may hold.
+        drop(command);
         let link = Self {
             child,
             statuses: BufReader::new(statuses).lines(),
@@ -79,7 +84,7 @@ impl Link {
     }
 
     async fn give_up(mut self, reason: &str) -> String {
-        self.kill_all();
+        self.clear().await;
         self.close().await;
         format!("hand the command to the sandbox helper: {reason}")
     }
@@ -103,23 +108,31 @@ impl Link {
         self.orders.write_all(order.as_line()).await
     }
 
-    /// Kills the helper and everything below it.
-    pub(super) fn kill_all(&mut self) {
-        // `id` is there only while the child was not waited for, so the number is still its own.
-        if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) {
-            kill_tree(pid);
+    /// Kills the helper and everything below it, also what a helper that is dead already left behind.
+    pub(super) async fn clear(&mut self) {
+        if let Some(pid) = self.child_pid() {
+            clearing::clear(pid).await;
         }
+    }
+
+    /// There only while the child was not waited for, so the number is still its own.
+    fn child_pid(&self) -> Option<i32> {
+        self.child.id().and_then(|pid| i32::try_from(pid).ok())
     }
 
     /// Waits for the helper's end, so that no zombie stays.
     pub(super) async fn close(&mut self) {
-        if timeout(HELPER_LIMIT, self.child.wait()).await.is_ok() {
-            return;
+        let Some(pid) = self.child_pid() else { return };
+        let mut ended = timeout(HELPER_LIMIT, self.child.wait()).await.is_ok();
+        if !ended {
+            tracing::warn!(helper = pid, "the sandbox helper did not end; killing it");
+            self.clear().await;
+            // If even that hangs in the kernel, the runtime's orphan queue takes it when it ends.
+            ended = timeout(HELPER_LIMIT, self.child.wait()).await.is_ok();
         }
-        tracing::warn!(helper = self.child.id(), "the sandbox helper did not end; killing it");
-        self.kill_all();
-        // If even that hangs in the kernel, the runtime's orphan queue takes it when it ends.
-        let _ = timeout(HELPER_LIMIT, self.child.wait()).await;
+        if ended {
+            HELPERS.ended(pid);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! A run is one loop over everything that can happen ([`Run::step`]). The command's processes belong to the helper, and the
 //! helper ends when [`Link`]'s socket closes: dropping the future of [`run`] kills the command.
 
+mod clearing;
 mod environment;
 mod link;
 mod output;
@@ -130,6 +131,8 @@ struct Run {
     link: Link,
     pipe: OutputPipe,
     phase: Phase,
+    /// Whether the helper said that nobody is left. If it never does, we see to it.
+    cleared: bool,
     /// When the time is up.
     timeout: Instant,
     /// How it ended, once known.
@@ -148,6 +151,7 @@ impl Run {
             link,
             pipe,
             phase: Phase::Starting,
+            cleared: false,
             timeout,
             exit: None,
             started: None,
@@ -161,6 +165,9 @@ impl Run {
     async fn finish(mut self, events: &Sender<ToolEvent>, cancel: &CancellationToken) -> (ExecExit, String) {
         while self.phase != Phase::Over {
             self.step(events, cancel).await;
+        }
+        if !self.cleared {
+            self.link.clear().await;
         }
         // All writers are gone, so this ends: at most what a pipe holds.
         while let Some(chunk) = self.pipe.read_now() {
@@ -221,7 +228,6 @@ impl Run {
                     helper = self.link.helper_pid(),
                     "the sandbox helper did not clear its processes in time; killing them"
                 );
-                self.link.kill_all();
                 self.phase = Phase::Over;
             }
             Phase::Over => {}
@@ -263,6 +269,7 @@ impl Run {
                 if left > 0 {
                     tracing::warn!(left, "processes of other users could not be killed");
                 }
+                self.cleared = true;
                 self.phase = Phase::Over;
             }
             None => self.helper_gone(),
@@ -296,7 +303,8 @@ impl Run {
         }
     }
 
-    /// The helper ended without clearing (somebody killed it); the kernel killed the command's first process with it.
+    /// The helper ended without clearing (somebody killed it). The kernel killed the command's first process with it; the
+    /// others are ours now.
     fn helper_gone(&mut self) {
         tracing::warn!(helper = self.link.helper_pid(), "the sandbox helper is gone");
         if self.phase != Phase::Starting {

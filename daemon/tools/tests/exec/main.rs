@@ -5,6 +5,7 @@
 
 #[path = "../../../sandbox/tests/helper/harness.rs"]
 mod harness;
+mod helpers;
 mod runs;
 
 use std::process::ExitCode;
@@ -13,7 +14,9 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(agentd_sandbox::HELPER_ARG) {
         agentd_sandbox::helper_main();
     }
+    agentd_sandbox::adopt_orphans().unwrap();
     let mut tests = runs::TESTS.to_vec();
+    tests.extend_from_slice(helpers::TESTS);
     let report = agentd_sandbox::probe();
     if report.tier.is_some() {
         tests.extend_from_slice(runs::CONFINED_TESTS);

@@ -50,7 +50,7 @@ pub(crate) const CONFINED_TESTS: &[Test] = &[
     ("runs::many_runs_at_once", many_runs_at_once),
 ];
 
-fn spec(script: &str) -> ExecSpec {
+pub(crate) fn spec(script: &str) -> ExecSpec {
     ExecSpec {
         argv: vec!["bash".to_owned(), "-c".to_owned(), script.to_owned()],
         cwd: PathBuf::from("/"),
@@ -64,12 +64,12 @@ fn spec(script: &str) -> ExecSpec {
 
 /// What a run told, already checked for order: at most one start, first; exactly one end, last.
 #[derive(Debug)]
-struct Told {
-    started: bool,
-    text: String,
-    exit: ExecExit,
-    output: String,
-    took: Duration,
+pub(crate) struct Told {
+    pub(crate) started: bool,
+    pub(crate) text: String,
+    pub(crate) exit: ExecExit,
+    pub(crate) output: String,
+    pub(crate) took: Duration,
 }
 
 fn fold(events: Vec<ToolEvent>, took: Duration) -> Told {
@@ -116,7 +116,10 @@ async fn collect(mut events: mpsc::Receiver<ToolEvent>) -> Vec<ToolEvent> {
 }
 
 /// Runs a command; `meddle` acts beside it.
-async fn observe<F: Future<Output = ()>>(spec: ExecSpec, meddle: impl FnOnce(CancellationToken) -> F) -> Told {
+pub(crate) async fn observe<F: Future<Output = ()>>(
+    spec: ExecSpec,
+    meddle: impl FnOnce(CancellationToken) -> F,
+) -> Told {
     let began = Instant::now();
     let (sender, events) = mpsc::channel(4);
     let cancel = CancellationToken::new();
@@ -124,7 +127,7 @@ async fn observe<F: Future<Output = ()>>(spec: ExecSpec, meddle: impl FnOnce(Can
     fold(events, began.elapsed())
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -132,11 +135,11 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-fn told(spec: ExecSpec) -> Told {
+pub(crate) fn told(spec: ExecSpec) -> Told {
     block_on(observe(spec, |_| async {}))
 }
 
-fn alive(pid: &str) -> bool {
+pub(crate) fn alive(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| {
         !stat
             .rsplit(')')
@@ -147,7 +150,7 @@ fn alive(pid: &str) -> bool {
     })
 }
 
-async fn wait_for_file(path: &Path) -> String {
+pub(crate) async fn wait_for_file(path: &Path) -> String {
     for _ in 0..500 {
         match std::fs::read_to_string(path) {
             Ok(text) if text.ends_with('\n') => return text,
@@ -157,7 +160,7 @@ async fn wait_for_file(path: &Path) -> String {
     panic!("{} did not come", path.display());
 }
 
-async fn wait_until_gone(pids: &str, limit: Duration) {
+pub(crate) async fn wait_until_gone(pids: &str, limit: Duration) {
     let began = Instant::now();
     while pids.lines().any(alive) {
         assert!(began.elapsed() < limit, "still alive: {pids}");
