@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::lifecycle::home::Home;
 use crate::rpc::connections::Connections;
+use crate::rpc::large::LargeResults;
 use crate::rpc::server_requests::ServerRequests;
 use crate::threads;
 
@@ -33,6 +34,8 @@ pub struct Daemon {
     pub connections: Arc<Connections>,
     /// Requests to clients that wait for an answer.
     pub server_requests: Arc<ServerRequests>,
+    /// Places for building results that may be large.
+    pub large_results: LargeResults,
     /// The threads in memory.
     pub threads: threads::Registry,
     /// Owns the tasks that no thread and no connection owns.
@@ -70,6 +73,7 @@ impl Daemon {
             config,
             connections,
             server_requests,
+            large_results: LargeResults::default(),
             threads,
             tracker,
             shutdown,

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::outbox::{Outbox, Pushed};
@@ -29,6 +30,8 @@ struct Shared {
     id: u64,
     hello: OnceLock<ClientHello>,
     outbox: Outbox,
+    /// One at a time builds a large result for this connection.
+    large_turn: Arc<Semaphore>,
     closed: CancellationToken,
 }
 
@@ -38,6 +41,7 @@ impl ConnHandle {
             id,
             hello: OnceLock::new(),
             outbox: Outbox::default(),
+            large_turn: Arc::new(Semaphore::new(1)),
             closed: CancellationToken::new(),
         }))
     }
@@ -124,6 +128,10 @@ impl ConnHandle {
     /// Completes when it ended.
     pub async fn closed(&self) {
         self.0.closed.cancelled().await;
+    }
+
+    pub(super) fn large_turn(&self) -> Arc<Semaphore> {
+        self.0.large_turn.clone()
     }
 
     pub(crate) fn outbox(&self) -> &Outbox {

@@ -17,9 +17,6 @@ use super::table::Call;
 /// How every response text of jsonrpsee begins; `=0.26.1` and a test hold it.
 const RESPONSE_PREFIX: &str = r#"{"jsonrpc":"2.0","id":0,"#;
 
-/// A response above this size, in bytes, waits for room. Turns wait for the responses that begin them, and those are smaller.
-const LARGE: usize = 64 * 1024;
-
 /// The one method that is served before the handshake.
 const INITIALIZE: &str = "initialize";
 
@@ -38,14 +35,17 @@ impl Response {
     /// Puts the response into the connection's outbox, then wakes who waits for that.
     ///
     /// A large one waits until there is room for it: a client that asked for much and reads slowly is not cut off for it.
+    /// Turns wait for the responses that begin them, and those are smaller.
     pub async fn send(self, dialect: Dialect, id: &RequestId) {
         let Self { text, call } = self;
         let line = with_id(&text, dialect, id);
         drop(text);
-        if line.len() > LARGE {
-            call.conn.send_when_room(Outgoing::plain(line)).await;
+        call.response_built();
+        let response = Outgoing::plain(line);
+        if response.is_large_response() {
+            call.conn.send_when_room(response).await;
         } else {
-            call.conn.send(Outgoing::plain(line));
+            call.conn.send(response);
         }
         call.response_queued();
     }
@@ -77,7 +77,7 @@ impl Dispatch {
         let root = self.root.clone();
         async move {
             Response {
-                text: root.call(request).await.into_json().get().to_owned(),
+                text: String::from(Box::<str>::from(root.call(request).await.into_json())),
                 call,
             }
         }

@@ -11,6 +11,7 @@ pub mod error;
 pub mod handlers;
 mod identity;
 mod inflight;
+pub mod large;
 pub mod outbox;
 pub mod outgoing;
 pub mod server_requests;

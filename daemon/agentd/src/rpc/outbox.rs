@@ -72,6 +72,9 @@ struct Queue {
     writing: bool,
     /// Since when the writer has been at that batch, or has had something to take.
     moved: Instant,
+    /// Large responses that wait or are being written, and how many of them are in the writer's batch.
+    large: usize,
+    large_in_batch: usize,
     /// The size from which merging is worth another try.
     merge_at: Size,
 }
@@ -95,6 +98,8 @@ impl Outbox {
                 closed: false,
                 writing: false,
                 moved: Instant::now(),
+                large: 0,
+                large_in_batch: 0,
                 merge_at: limits.full,
             }),
             filled: Notify::new(),
@@ -150,10 +155,26 @@ impl Outbox {
         }
     }
 
+    /// Waits until no large response waits or is being written, or the queue is closed.
+    pub async fn large_are_written(&self) {
+        loop {
+            let drained = self.drained.notified();
+            {
+                let queue = self.lock();
+                if queue.large == 0 || queue.closed {
+                    return;
+                }
+            }
+            drained.await;
+        }
+    }
+
     /// The next messages to write, at least one, in order. `None`: closed, and all is written. Asking for them says that the
     /// ones before are written.
     pub async fn next_batch(&self) -> Option<Vec<Bytes>> {
-        self.lock().batch_is_written();
+        if self.lock().batch_is_written() {
+            self.drained.notify_waiters();
+        }
         loop {
             {
                 let mut queue = self.lock();
@@ -189,6 +210,7 @@ impl Queue {
                 self.closed = true;
                 self.waiting.clear();
                 self.bytes = 0;
+                self.large = self.large_in_batch;
                 return Pushed::Overflowed;
             }
         }
@@ -196,6 +218,7 @@ impl Queue {
             self.moved = Instant::now();
         }
         self.bytes += message.bytes().len();
+        self.large += usize::from(message.is_large_response());
         self.waiting.push_back(message);
         Pushed::Queued
     }
@@ -224,9 +247,12 @@ impl Queue {
         self.bytes >= size.bytes || self.waiting.len() >= size.messages
     }
 
-    fn batch_is_written(&mut self) {
+    /// Whether large responses were in it.
+    fn batch_is_written(&mut self) -> bool {
         self.writing = false;
         self.moved = Instant::now();
+        self.large -= self.large_in_batch;
+        std::mem::take(&mut self.large_in_batch) > 0
     }
 
     /// Concatenates waiting deltas of the same item into the first of them. An item's other events keep their place
@@ -268,6 +294,7 @@ impl Queue {
         while size < BATCH_BYTES {
             let Some(message) = self.waiting.pop_front() else { break };
             size += message.bytes().len();
+            self.large_in_batch += usize::from(message.is_large_response());
             batch.push(message.bytes().clone());
         }
         self.bytes -= size;

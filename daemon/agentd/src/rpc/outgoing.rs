@@ -15,6 +15,9 @@ const MAX_MERGED: usize = 64 * 1024;
 /// Longest text of one `item/commandExecution/outputDelta`.
 const MAX_OUTPUT_DELTA: usize = 8 * 1024;
 
+/// A response above this size, in bytes, is large.
+pub const LARGE: usize = 64 * 1024;
+
 /// A serialised message (no line end).
 #[derive(Clone, Debug)]
 pub struct Outgoing {
@@ -83,6 +86,11 @@ impl Outgoing {
             .bytes
             .get(METHOD_PREFIX.len()..METHOD_PREFIX.len() + self.method_len)?;
         std::str::from_utf8(name).ok().filter(|name| !name.is_empty())
+    }
+
+    /// Whether this is a large response. Large requests to clients count as well; they are rare.
+    pub fn is_large_response(&self) -> bool {
+        self.method_len == 0 && self.bytes.len() > LARGE
     }
 
     /// Names what a delta belongs to; deltas with equal keys may be merged.

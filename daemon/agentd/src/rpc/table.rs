@@ -2,7 +2,7 @@
 //!
 //! This is the only way to register a method. Handlers see neither JSON nor ids nor jsonrpsee.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jsonrpsee::types::Params;
 use jsonrpsee::{Extensions, Methods, RpcModule};
@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::conn::ConnHandle;
 use super::error::RpcError;
+use super::large::Building;
 use crate::daemon::Daemon;
 
 /// What a handler works with besides its params.
@@ -21,6 +22,15 @@ pub struct Ctx {
     pub daemon: Arc<Daemon>,
     /// Who asks.
     pub conn: ConnHandle,
+    call: Call,
+}
+
+impl Ctx {
+    /// To be awaited before a result is built that may be large, and before anything that others wait for.
+    pub async fn begin_large(&self) {
+        let building = self.daemon.large_results.begin(&self.conn).await;
+        self.call.progress().building = Some(building);
+    }
 }
 
 /// What a handler answers.
@@ -48,28 +58,43 @@ impl<R> Answer<R> {
 #[derive(Clone)]
 pub(super) struct Call {
     pub(super) conn: ConnHandle,
-    queued: Arc<Mutex<Option<oneshot::Sender<()>>>>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+/// What a request holds on its way.
+#[derive(Default)]
+struct Progress {
+    queued: Option<oneshot::Sender<()>>,
+    building: Option<Building>,
 }
 
 impl Call {
     pub(super) fn new(conn: ConnHandle) -> Self {
         Self {
             conn,
-            queued: Arc::default(),
+            progress: Arc::default(),
+        }
+    }
+
+    /// The response is text.
+    pub(super) fn response_built(&self) {
+        if let Some(building) = &mut self.progress().building {
+            building.done();
         }
     }
 
     /// The response is in the outbox.
     pub(super) fn response_queued(&self) {
-        let waiting = self.queued.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(waiting) = waiting {
+        let Progress { queued, building } = std::mem::take(&mut *self.progress());
+        drop(building);
+        if let Some(waiting) = queued {
             // An error means that nobody waits any more.
             let _ = waiting.send(());
         }
     }
 
-    fn wake_when_queued(&self, waiting: Option<oneshot::Sender<()>>) {
-        *self.queued.lock().unwrap_or_else(PoisonError::into_inner) = waiting;
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,7 +151,7 @@ async fn run<P, R, H, F>(
 ) -> Result<Box<RawValue>, RpcError>
 where
     P: DeserializeOwned,
-    R: Serialize,
+    R: Serialize + Send + 'static,
     H: Fn(Ctx, P) -> F,
     F: Future<Output = Result<Answer<R>, RpcError>>,
 {
@@ -138,14 +163,23 @@ where
         Ctx {
             daemon,
             conn: call.conn.clone(),
+            call: call.clone(),
         },
         params,
     )
     .await?;
-    let value = to_raw_value(&answer.value)
-        .map_err(|error| RpcError::internal(format!("the result cannot be serialised: {error}")))?;
-    call.wake_when_queued(answer.queued);
-    Ok(value)
+    let Answer { value, queued } = answer;
+    let is_large = call.progress().building.is_some();
+    let json = match is_large {
+        // Others are served meanwhile.
+        true => tokio::task::spawn_blocking(move || to_raw_value(&value))
+            .await
+            .map_err(|error| RpcError::internal(format!("serialising the result died: {error}")))?,
+        false => to_raw_value(&value),
+    };
+    let json = json.map_err(|error| RpcError::internal(format!("the result cannot be serialised: {error}")))?;
+    call.progress().queued = queued;
+    Ok(json)
 }
 
 fn decode<P: DeserializeOwned>(params: Option<&str>) -> Result<P, RpcError> {

@@ -25,6 +25,9 @@ use crate::workspace::git;
 pub(super) async fn handle(ctx: Ctx, params: ThreadForkParams) -> Result<Answer<ThreadStartResponse>, RpcError> {
     let daemon = &ctx.daemon;
     checked_id(&params.thread_id)?;
+    if params.exclude_turns != Some(true) {
+        ctx.begin_large().await;
+    }
     let source = find_source(daemon, &params.thread_id).await?;
     let overrides = merged_config(&source.record, &params);
     let config = effective_config(daemon, &overrides)?;

@@ -20,6 +20,7 @@ pub(super) async fn handle(
     params: ThreadItemsListParams,
 ) -> Result<Answer<ThreadItemsListResponse>, RpcError> {
     checked_id(&params.thread_id)?;
+    ctx.begin_large().await;
     let snapshot = stored_snapshot(&ctx.daemon, &params.thread_id, "thread/items/list").await?;
     let descending = params.sort_direction == Some(SortDirection::Desc);
     let is_first = params.cursor.is_none();

@@ -11,6 +11,9 @@ use crate::threads::thread_view;
 
 pub(super) async fn handle(ctx: Ctx, params: ThreadReadParams) -> Result<Answer<ThreadReadResponse>, RpcError> {
     checked_id(&params.thread_id)?;
+    if params.include_turns == Some(true) {
+        ctx.begin_large().await;
+    }
     let threads = &ctx.daemon.threads;
     // The thread may end between the look-up and its answer; then it is read from the store.
     let snapshot = match threads.loaded(&params.thread_id) {

@@ -13,6 +13,9 @@ use crate::threads::thread_view;
 pub(super) async fn handle(ctx: Ctx, params: ThreadResumeParams) -> Result<Answer<ThreadResumeResponse>, RpcError> {
     let daemon = &ctx.daemon;
     checked_id(&params.thread_id)?;
+    if params.exclude_turns != Some(true) {
+        ctx.begin_large().await;
+    }
     let handle = daemon.threads.get_or_load(&params.thread_id).await?;
     let config = match &params.config {
         Some(overrides) => effective_config(daemon, overrides)?,

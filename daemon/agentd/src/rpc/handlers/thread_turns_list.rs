@@ -15,6 +15,7 @@ pub(super) async fn handle(
     params: ThreadTurnsListParams,
 ) -> Result<Answer<ThreadTurnsListResponse>, RpcError> {
     checked_id(&params.thread_id)?;
+    ctx.begin_large().await;
     let snapshot = stored_snapshot(&ctx.daemon, &params.thread_id, "thread/turns/list").await?;
     let view = params.items_view.unwrap_or(ItemsView::Summary);
     let query = PageQuery {

@@ -114,7 +114,14 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Transmit for LineWriter<W> {
     async fn transmit(&mut self, batch: Vec<Bytes>) -> io::Result<()> {
         self.buffer.clear();
         for message in &batch {
-            self.buffer.extend_from_slice(message);
+            if message.len() > KEEP_SIZE {
+                // Not worth a copy.
+                self.inner.write_all(&self.buffer).await?;
+                self.buffer.clear();
+                self.inner.write_all(message).await?;
+            } else {
+                self.buffer.extend_from_slice(message);
+            }
             self.buffer.push(b'\n');
         }
         self.inner.write_all(&self.buffer).await?;
