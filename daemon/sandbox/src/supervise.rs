@@ -32,6 +32,8 @@ fn run() -> io::Result<()> {
     // A daemon that runs the helper as leader of a session is fine too.
     let _ = sys::new_session();
     sys::become_subreaper()?;
+    // A command may stop us; the end of the daemon must be seen all the same.
+    sys::wake_without_parent()?;
     sys::become_unreadable()?;
     let launch = Launch::read_frame(&mut socket)?;
     match start(&launch) {

@@ -68,6 +68,11 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong).map(drop)
 }
 
+/// This process is woken, if it was stopped, when the thread that started it ends.
+pub(crate) fn wake_without_parent() -> io::Result<()> {
+    prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT as c_ulong).map(drop)
+}
+
 /// Set-uid programs and file capabilities give nothing from now on.
 pub(crate) fn no_new_privileges() -> io::Result<()> {
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map(drop)

@@ -33,6 +33,10 @@ pub(crate) const TESTS: &[Test] = &[
         end_of_the_socket_kills_the_tree,
     ),
     (
+        "lifetime::end_of_the_starter_wakes_a_stopped_helper",
+        end_of_the_starter_wakes_a_stopped_helper,
+    ),
+    (
         "lifetime::sigterm_to_the_helper_ends_the_tree",
         sigterm_to_the_helper_ends_the_tree,
     ),
@@ -168,6 +172,22 @@ fn end_of_the_socket_kills_the_tree() {
         assert_gone(&pids, Duration::from_secs(1));
         assert!(daemon.helper.wait().unwrap().success(), "{name}");
     }
+}
+
+fn end_of_the_starter_wakes_a_stopped_helper() {
+    // The thread that starts the helper stands for the daemon: the kernel looks at threads.
+    let (mut daemon, pids) = std::thread::spawn(|| {
+        let mut daemon = shell("kill -STOP $PPID; setsid sleep 100 & echo $! $$ ready; sleep 100");
+        let pids = pids(&daemon.wait_for_output("ready"));
+        daemon.socket.shutdown(std::net::Shutdown::Both).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(pids.len() == 2 && pids.iter().all(|pid| alive(*pid)));
+        (daemon, pids)
+    })
+    .join()
+    .unwrap();
+    assert_gone(&pids, Duration::from_secs(1));
+    daemon.helper.wait().unwrap();
 }
 
 fn sigterm_to_the_helper_ends_the_tree() {

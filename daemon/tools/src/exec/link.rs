@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use agentd_sandbox::{HELPER_ARG, Launch, Order, Status};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
@@ -102,8 +103,17 @@ impl Link {
             .ok()
     }
 
-    /// Sends an order.
+    /// Wakes a helper that was stopped; others do not notice.
+    pub(super) fn wake(&self) {
+        if let Some(pid) = self.child_pid().and_then(Pid::from_raw) {
+            // It is our child, so this cannot fail before it was waited for.
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
+
+    /// Sends an order, and sees to it that it is heard.
     pub(super) async fn order(&mut self, order: Order) -> io::Result<()> {
+        self.wake();
         // A few bytes into an empty socket: this does not wait.
         self.orders.write_all(order.as_line()).await
     }
@@ -133,6 +143,13 @@ impl Link {
         if ended {
             HELPERS.ended(pid);
         }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The socket closes now; a helper that was stopped must see it.
+        self.wake();
     }
 }
 

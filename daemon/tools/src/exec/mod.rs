@@ -5,6 +5,7 @@
 //! helper ends when [`Link`]'s socket closes: dropping the future of [`run`] kills the command.
 
 mod clearing;
+mod ending;
 mod environment;
 mod link;
 mod output;
@@ -16,9 +17,10 @@ use agentd_engine::input::{ExecExit, ToolEvent};
 use agentd_protocol::settings::SandboxPolicy;
 use agentd_sandbox::{Confinement, Exit, Launch, Order, Status};
 use tokio::sync::mpsc::Sender;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use ending::Ending;
 pub use environment::base_environment;
 use link::{Link, OutputPipe};
 use output::{Kept, MAX_EVENT_BYTES, Repair};
@@ -27,6 +29,9 @@ use output::{Kept, MAX_EVENT_BYTES, Repair};
 const QUIET_AFTER_EXIT: Duration = Duration::from_millis(100);
 /// How long output is read at most after the first process ended.
 const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(1);
+/// Between two wakings of a helper that did not tell the start: a command may stop it before it could, and then we do not
+/// know whose end to wait for.
+const WAKE_UNTIL_STARTED: Duration = Duration::from_millis(100);
 /// How long the helper may take to clear the process tree before we do it ourselves.
 const CLEAR_LIMIT: Duration = Duration::from_secs(2);
 
@@ -130,6 +135,8 @@ enum Phase {
 struct Run {
     link: Link,
     pipe: OutputPipe,
+    /// The end of the command's first process.
+    ending: Ending,
     phase: Phase,
     /// Whether the helper said that nobody is left. If it never does, we see to it.
     cleared: bool,
@@ -150,6 +157,7 @@ impl Run {
         Self {
             link,
             pipe,
+            ending: Ending::none(),
             phase: Phase::Starting,
             cleared: false,
             timeout,
@@ -201,6 +209,9 @@ impl Run {
             () = cancel.cancelled(), if stoppable => self.stop(ExecExit::Cancelled).await,
             () = sleep_until(deadline) => self.time_passed().await,
             status = self.link.status() => self.heard(status).await,
+            // The helper has something to tell; if it was stopped it does not know yet.
+            () = self.ending.wait() => self.link.wake(),
+            () = sleep(WAKE_UNTIL_STARTED), if self.phase == Phase::Starting => self.link.wake(),
             chunk = self.pipe.read(), if reading => self.read(chunk).await,
             permit = events.reserve(), if telling => match permit {
                 Ok(permit) => if let Some(event) = self.next_event() { permit.send(event) },
@@ -278,6 +289,7 @@ impl Run {
 
     fn has_started(&mut self, pid: i32) {
         self.started = Some(pid.to_string());
+        self.ending = Ending::of(pid);
         if self.phase == Phase::Starting {
             self.phase = Phase::Running;
         }

@@ -19,6 +19,14 @@ pub(crate) const TESTS: &[Test] = &[
         "helpers::killed_helpers_do_not_disturb_other_runs",
         killed_helpers_do_not_disturb_other_runs,
     ),
+    (
+        "helpers::stopped_helper_does_not_hold_the_run",
+        stopped_helper_does_not_hold_the_run,
+    ),
+    (
+        "helpers::stopped_helper_still_stops_gently",
+        stopped_helper_still_stops_gently,
+    ),
 ];
 
 /// Prints the ids of processes in sessions of their own, which a signal to the command or its group cannot reach.
@@ -87,5 +95,36 @@ fn killed_helpers_do_not_disturb_other_runs() {
             }
         };
         tokio::join!(calm, meddle);
+    });
+}
+
+fn stopped_helper_does_not_hold_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    // The second one leaves a process behind that keeps the output open.
+    for (script, code) in [
+        ("kill -STOP $PPID; echo hi; exit 3", 3),
+        ("setsid sleep 120 & echo $! > pid; kill -STOP $PPID; echo hi; exit 4", 4),
+    ] {
+        let told = told(in_dir(dir.path(), script));
+        assert_eq!((told.exit, told.output.as_str()), (ExecExit::Code(code), "hi\n"));
+        assert!(told.took < Duration::from_secs(1), "{script}: {:?}", told.took);
+    }
+    assert!(!alive(&std::fs::read_to_string(dir.path().join("pid")).unwrap()));
+}
+
+fn stopped_helper_still_stops_gently() {
+    let dir = tempfile::tempdir().unwrap();
+    let script =
+        "trap 'echo bye; exit 0' TERM; kill -STOP $PPID; echo $$ > part; mv part pid; while :; do sleep 0.02; done";
+    block_on(async {
+        let file = dir.path().join("pid");
+        let told = observe(in_dir(dir.path(), script), |cancel| async move {
+            wait_for_file(&file).await;
+            cancel.cancel();
+        })
+        .await;
+        assert_eq!(told.exit, ExecExit::Cancelled);
+        assert!(told.output.ends_with("bye\n"), "{}", told.output);
+        assert!(told.took < Duration::from_secs(1), "{:?}", told.took);
     });
 }

@@ -386,16 +386,25 @@ fn dropped_run_kills_the_command() {
     let dir = tempfile::tempdir().unwrap();
     let spec = ExecSpec {
         cwd: dir.path().to_owned(),
-        ..spec("setsid sleep 120 & echo $! > part; echo $$ >> part; mv part pid; sleep 120")
+        ..spec("")
     };
-    block_on(async {
-        let (sender, _events) = mpsc::channel(8);
-        let running = tokio::spawn(run(spec, sender, CancellationToken::new()));
-        let pids = wait_for_file(&dir.path().join("pid")).await;
-        running.abort();
-        let _ = running.await;
-        wait_until_gone(&pids, Duration::from_secs(1)).await;
-    });
+    for stop in ["", "kill -STOP $PPID; "] {
+        let file = dir.path().join("pid");
+        let _ = std::fs::remove_file(&file);
+        let script = format!("{stop}setsid sleep 120 & echo $! > part; echo $$ >> part; mv part pid; sleep 120");
+        let spec = ExecSpec {
+            argv: vec!["bash".to_owned(), "-c".to_owned(), script],
+            ..spec.clone()
+        };
+        block_on(async {
+            let (sender, _events) = mpsc::channel(8);
+            let running = tokio::spawn(run(spec, sender, CancellationToken::new()));
+            let pids = wait_for_file(&file).await;
+            running.abort();
+            let _ = running.await;
+            wait_until_gone(&pids, Duration::from_secs(1)).await;
+        });
+    }
 }
 
 fn killed_helper_ends_the_run() {
