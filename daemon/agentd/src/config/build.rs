@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::error::ConfigError;
 use super::layer::{Layer, merge};
-use super::{Config, Layers, WorkspaceWrite, providers};
+use super::{Config, Layers, WorkspaceWrite, file, providers};
 use crate::catalog;
 
 const PROJECT_DOC_MAX_BYTES: usize = 32 * 1024;
@@ -145,7 +145,7 @@ fn model_instructions(layers: &Layers, values: &Values<'_>) -> Result<Option<Arc
     let key = "model_instructions_file";
     let Some(file) = values.text(key) else { return Ok(None) };
     let path = layers.home.join(Path::new(&file));
-    match std::fs::read_to_string(&path) {
+    match file::read(&path) {
         Ok(text) => Ok(Some(text.into())),
         Err(error) => Err(ConfigError::Value {
             place: place_of(&layers.list, key),

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::error::ConfigError;
-use super::{Overrides, keys};
+use super::{Overrides, file, keys};
 
 /// A layer.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) enum Source {
 impl Layer {
     /// The file's layer; `None` if there is no file.
     pub(super) fn from_file(path: &Path) -> Result<Option<Self>, ConfigError> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match file::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {

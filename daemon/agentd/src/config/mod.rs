@@ -4,6 +4,7 @@
 
 mod build;
 mod error;
+mod file;
 mod keys;
 mod layer;
 mod providers;
