@@ -191,8 +191,10 @@ fn statement(query: &ListQuery, limit: usize) -> Result<(String, Vec<Value>), St
         }
     }
     if let Some(term) = query.search_term.as_deref().filter(|t| !t.is_empty()) {
-        conditions.push("(t.name LIKE ? ESCAPE '\\' OR t.preview LIKE ? ESCAPE '\\')".to_owned());
-        values.extend([Value::from(pattern(term)), Value::from(pattern(term))]);
+        // Not LIKE: its patterns have a length limit and special characters.
+        conditions.push("(instr(lower(t.name), ?) OR instr(lower(t.preview), ?))".to_owned());
+        let term = term.to_ascii_lowercase();
+        values.extend([Value::from(term.clone()), Value::from(term)]);
     }
     let direction = query.direction.word();
     let sql = format!(
@@ -202,17 +204,4 @@ fn statement(query: &ListQuery, limit: usize) -> Result<(String, Vec<Value>), St
         limit + 1
     );
     Ok((sql, values))
-}
-
-fn pattern(term: &str) -> String {
-    let mut text = String::with_capacity(term.len() + 2);
-    text.push('%');
-    for c in term.chars() {
-        if matches!(c, '%' | '_' | '\\') {
-            text.push('\\');
-        }
-        text.push(c);
-    }
-    text.push('%');
-    text
 }
