@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use agentd_protocol::thread::{ActiveFlag, ThreadStatus};
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -13,12 +14,15 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::lifecycle::home::Home;
 use crate::rpc::connections::Connections;
+use crate::rpc::error::RpcError;
 use crate::rpc::large::LargeResults;
 use crate::rpc::server_requests::ServerRequests;
 use crate::threads;
 
 /// Pause between two looks at whether a turn still runs. Only while the daemon waits to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How many times the configured grace a working turn may go on while nobody is connected and standard input has ended.
+const ALONE_GRACES: u32 = 60;
 /// How long interrupted turns may take to end.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How long connections may take to write what they have queued, and how long tasks may take to end.
@@ -80,14 +84,49 @@ impl Daemon {
         }))
     }
 
-    /// Completes when nobody is connected and no turn runs.
+    /// Completes when nobody is connected and no turn runs. While nobody is there, turns that wait for an approval are
+    /// interrupted at once, and the others after [`ALONE_GRACES`] times the configured grace.
     pub async fn unused(&self) {
+        let limit = self.config.shutdown_grace.saturating_mul(ALONE_GRACES);
+        let mut alone_since = Instant::now();
         loop {
-            self.connections.none_left().await;
+            if self.connections.count() > 0 {
+                self.connections.none_left().await;
+                alone_since = Instant::now();
+            }
             if !self.threads.any_active() {
                 return;
             }
+            self.interrupt_forsaken(alone_since.elapsed() >= limit).await;
             tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Interrupts the turns that wait for an approval, or all.
+    async fn interrupt_forsaken(&self, all: bool) {
+        for thread_id in self.threads.loaded_ids() {
+            let Some(handle) = self.threads.loaded(&thread_id) else {
+                continue;
+            };
+            let ThreadStatus::Active { active_flags } = handle.status() else {
+                continue;
+            };
+            if !all && !active_flags.contains(&ActiveFlag::WaitingOnApproval) {
+                continue;
+            }
+            let interrupted = async {
+                if let Some(turn) = handle.snapshot().await?.active_turn {
+                    tracing::info!(
+                        thread = thread_id,
+                        turn = turn.id,
+                        "interrupting a turn: nobody is connected"
+                    );
+                    handle.interrupt(turn.id).await?;
+                }
+                Ok::<(), RpcError>(())
+            };
+            // An error means that it has ended meanwhile; should it take longer, the next look asks again.
+            let _ = tokio::time::timeout(STOP_LIMIT, interrupted).await;
         }
     }
 

@@ -4,7 +4,8 @@
 use crate::rpc::connection::Server;
 use crate::rpc::transport::json_lines::{LineReader, LineWriter};
 
-/// Serves stdio; completes when the client closed standard input, nobody else is connected and no turn runs.
+/// Serves stdio; completes when the client closed standard input, nobody else is connected and no turn runs. A turn that
+/// nobody can answer or that takes far too long is interrupted for it ([`crate::daemon::Daemon::unused`]).
 pub async fn serve_until_unused(server: Server) {
     let daemon = server.daemon.clone();
     // A task of its own: when the process is asked to end, its client is served until its turns have ended.
