@@ -12,8 +12,8 @@ use crate::sys::{self, Reaped};
 use crate::wire::{Confinement, Exit, Launch, Order, SetupFailure, SetupKind, Status};
 use crate::{probe, tree};
 
-/// From SIGTERM to SIGKILL.
-const GRACE: Duration = Duration::from_millis(400);
+/// From SIGTERM to SIGKILL: enough for a shell to take its lock files away, and short of two seconds with what follows.
+const GRACE: Duration = Duration::from_millis(800);
 
 /// Between two looks while processes are being killed, in milliseconds: short at first, then long, because what is still
 /// there hangs in the kernel.

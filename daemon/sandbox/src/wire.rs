@@ -150,7 +150,7 @@ impl SetupKind {
 /// What the daemon asks of the helper; one line each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Stop the command: SIGTERM to all its processes, SIGKILL to what is left 400 ms later.
+    /// Stop the command: SIGTERM to all its processes, SIGKILL to what is left 800 ms later.
     Terminate,
     /// The command ended and its output was read: SIGKILL to what it left behind.
     Finish,
