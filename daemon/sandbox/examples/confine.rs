@@ -69,6 +69,7 @@ fn run(launch: &Launch) -> Result<ExitCode, Failure> {
                 };
                 socket.write_all(Order::Finish.as_line())?;
             }
+            Status::Clearing => {}
             Status::Cleared { .. } => break,
         }
     }

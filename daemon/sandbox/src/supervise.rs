@@ -19,6 +19,9 @@ const GRACE: Duration = Duration::from_millis(800);
 /// there hangs in the kernel.
 const KILL_PAUSE: (i32, i32) = (5, 200);
 
+/// Passes of killing between two words that it goes on.
+const PASSES_PER_WORD: u32 = 16;
+
 /// Runs the helper: everything happens here and the process ends here. Call it first thing in `main`, before any thread
 /// exists, when the first argument is [`crate::HELPER_ARG`]. Exit code 0: the daemon was told all; 1: it could not be.
 pub fn helper_main() -> ! {
@@ -161,10 +164,24 @@ impl Supervisor {
                 self.kill_now();
             }
             let empty = self.reap(&mut socket);
+            let before = self.phase;
             if let Some(left) = self.advance(empty) {
                 tell(&mut socket, &Status::Cleared { left });
                 return Ok(());
             }
+            self.tell_progress(before, &mut socket);
+        }
+    }
+
+    /// Lets the daemon know that the clearing goes on, so that it does not take a busy machine for a dead helper.
+    fn tell_progress(&self, before: Phase, socket: &mut UnixStream) {
+        let worth_a_word = match (before, self.phase) {
+            (Phase::Grace(_), Phase::Killing(_)) => true,
+            (Phase::Killing(earlier), Phase::Killing(now)) => earlier != now && now % PASSES_PER_WORD == 0,
+            _ => false,
+        };
+        if worth_a_word {
+            tell(socket, &Status::Clearing);
         }
     }
 

@@ -94,6 +94,8 @@ pub enum Status {
     SetupFailed(SetupFailure),
     /// The command's first process ended; processes it left behind may still run.
     Exited(Exit),
+    /// Processes are being killed and it takes a while; comes again as long as it goes on.
+    Clearing,
     /// No process of the command is left. The last line.
     Cleared {
         /// How many processes could not be killed because they belong to somebody else (a set-uid program under

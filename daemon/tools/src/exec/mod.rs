@@ -9,13 +9,13 @@ mod ending;
 mod environment;
 mod link;
 mod output;
+mod spec;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use agentd_engine::input::{ExecExit, ToolEvent};
-use agentd_protocol::settings::SandboxPolicy;
-use agentd_sandbox::{Confinement, Exit, Launch, Order, Status};
+use agentd_sandbox::{Exit, Order, Status};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,7 @@ use ending::Ending;
 pub use environment::base_environment;
 use link::{Link, OutputPipe};
 use output::{Kept, MAX_EVENT_BYTES, Repair};
+pub use spec::ExecSpec;
 
 /// How long output may stay silent, after the first process ended, before what still holds the pipe is left behind.
 const QUIET_AFTER_EXIT: Duration = Duration::from_millis(100);
@@ -32,57 +33,28 @@ const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(1);
 /// Between two wakings of a helper that did not tell the start: a command may stop it before it could, and then we do not
 /// know whose end to wait for.
 const WAKE_UNTIL_STARTED: Duration = Duration::from_millis(100);
-/// How long the helper may take to clear the process tree before we do it ourselves.
+/// How long the helper may be silent while it clears the process tree before we do it ourselves.
 const CLEAR_LIMIT: Duration = Duration::from_secs(2);
+/// How long clearing may take in all, however much the helper says.
+const CLEAR_LIMIT_IN_ALL: Duration = Duration::from_secs(8);
+/// Most commands that run at once in this process. More would only slow each other down, up to their time-outs.
+const MAX_RUNNING: usize = 64;
 
-/// A command to run.
-#[derive(Clone, Debug)]
-pub struct ExecSpec {
-    /// Program and arguments.
-    pub argv: Vec<String>,
-    /// Absolute working directory.
-    pub cwd: PathBuf,
-    /// The whole environment of the command, see [`base_environment`].
-    pub env: Vec<(String, String)>,
-    /// What it may do.
-    pub policy: SandboxPolicy,
-    /// Where it may write under `workspaceWrite`: all folders, absolute and resolved. One that leads through a symlink by
-    /// the time the command starts makes the run fail.
-    pub writable_roots: Vec<PathBuf>,
-    /// Wall time after which it is stopped.
-    pub timeout: Duration,
-    /// The program that is the helper when started with [`agentd_sandbox::HELPER_ARG`]; `/proc/self/exe` in the daemon.
-    pub helper: PathBuf,
-}
-
-impl ExecSpec {
-    fn launch(&self) -> Launch {
-        let confinement = match &self.policy {
-            SandboxPolicy::DangerFullAccess => Confinement::None,
-            SandboxPolicy::ReadOnly { network_access } => Confinement::ReadOnly {
-                network: *network_access,
-            },
-            SandboxPolicy::WorkspaceWrite { network_access, .. } => Confinement::WorkspaceWrite {
-                writable_roots: self.writable_roots.clone(),
-                network: *network_access,
-            },
-        };
-        Launch {
-            argv: self.argv.clone(),
-            cwd: self.cwd.clone(),
-            env: self.env.clone(),
-            confinement,
-            assume_landlock_abi: None,
-        }
-    }
-}
+/// The right to run a command. Who waits is served in the order of coming.
+static RUNNING: Semaphore = Semaphore::const_new(MAX_RUNNING);
 
 /// Runs a command to its end. Sends `ExecStarted` if it ran, `ExecOutput` as it comes, and exactly one `ExecEnded`, last.
 ///
 /// A full `events` channel stalls the reading of output, and so in time the command; it never stalls `cancel` or the
 /// time-out, which stop the whole process tree within two seconds. Processes that the command leaves behind are killed.
+/// When too many commands run, it waits for others to end; neither the time-out nor the told duration counts that.
 pub async fn run(spec: ExecSpec, events: Sender<ToolEvent>, cancel: CancellationToken) {
+    // `None`: cancelled before it was its turn.
+    let turn = cancel.run_until_cancelled(RUNNING.acquire()).await;
     let began = Instant::now();
+    if turn.is_none() {
+        return end(&events, ExecExit::Cancelled, String::new(), began).await;
+    }
     let (exit, output) = match Link::open(&spec.helper, &spec.launch()).await {
         Ok((link, pipe)) => {
             Run::new(link, pipe, end_of(began, spec.timeout))
@@ -91,6 +63,13 @@ pub async fn run(spec: ExecSpec, events: Sender<ToolEvent>, cancel: Cancellation
         }
         Err(message) => (not_started("spawnFailed", message), String::new()),
     };
+    // Before the end is told: who hears of it may count on the free place.
+    drop(turn);
+    end(&events, exit, output, began).await;
+}
+
+/// Tells the end of a run.
+async fn end(events: &Sender<ToolEvent>, exit: ExecExit, output: String, began: Instant) {
     let duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     // Nobody listens any more: then nobody misses it.
     let _ = events
@@ -125,10 +104,21 @@ enum Phase {
     Running,
     /// Its first process ended; output is read until it falls silent.
     Draining { quiet: Instant, limit: Instant },
-    /// The helper clears the process tree and answers before this.
-    Clearing { limit: Instant },
+    /// The helper clears the process tree. It is heard of before `limit`, and is done before `last`.
+    Clearing { limit: Instant, last: Instant },
     /// Nobody is left.
     Over,
+}
+
+impl Phase {
+    /// The helper was told to clear, or does so by itself.
+    fn clearing() -> Self {
+        let now = Instant::now();
+        Self::Clearing {
+            limit: now + CLEAR_LIMIT,
+            last: now + CLEAR_LIMIT_IN_ALL,
+        }
+    }
 }
 
 /// One running command.
@@ -225,7 +215,8 @@ impl Run {
     fn deadline(&self, reading: bool) -> Instant {
         match self.phase {
             Phase::Draining { quiet, limit } if reading => quiet.min(limit),
-            Phase::Draining { limit, .. } | Phase::Clearing { limit } => limit,
+            Phase::Draining { limit, .. } => limit,
+            Phase::Clearing { limit, last } => limit.min(last),
             Phase::Starting | Phase::Running | Phase::Over => self.timeout,
         }
     }
@@ -257,9 +248,7 @@ impl Run {
     }
 
     async fn order(&mut self, order: Order) {
-        self.phase = Phase::Clearing {
-            limit: Instant::now() + CLEAR_LIMIT,
-        };
+        self.phase = Phase::clearing();
         // A helper that is gone shows as the end of its words.
         let _ = self.link.order(order).await;
     }
@@ -271,11 +260,10 @@ impl Run {
             Some(Status::SetupFailed(failure)) => {
                 self.exit
                     .get_or_insert(not_started(failure.kind.as_str(), failure.message));
-                self.phase = Phase::Clearing {
-                    limit: Instant::now() + CLEAR_LIMIT,
-                };
+                self.phase = Phase::clearing();
             }
             Some(Status::Exited(exit)) => self.has_exited(exit).await,
+            Some(Status::Clearing) => self.clears_still(),
             Some(Status::Cleared { left }) => {
                 if left > 0 {
                     tracing::warn!(left, "processes of other users could not be killed");
@@ -284,6 +272,12 @@ impl Run {
                 self.phase = Phase::Over;
             }
             None => self.helper_gone(),
+        }
+    }
+
+    fn clears_still(&mut self) {
+        if let Phase::Clearing { limit, .. } = &mut self.phase {
+            *limit = Instant::now() + CLEAR_LIMIT;
         }
     }
 

@@ -1,11 +1,12 @@
 //! What becomes of a run whose helper cannot do its work.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agentd_engine::input::ExecExit;
 use agentd_tools::exec::ExecSpec;
 use rustix::process::{Pid, Signal, kill_process};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::Test;
 use crate::runs::{Told, alive, block_on, observe, spec, told, wait_for_file, wait_until_gone};
@@ -26,6 +27,10 @@ pub(crate) const TESTS: &[Test] = &[
     (
         "helpers::stopped_helper_still_stops_gently",
         stopped_helper_still_stops_gently,
+    ),
+    (
+        "helpers::stubborn_helpers_are_ended_together",
+        stubborn_helpers_are_ended_together,
     ),
 ];
 
@@ -60,7 +65,7 @@ fn killed_helper_leaves_nobody_behind() {
         let pids = std::fs::read_to_string(dir.path().join("pid")).unwrap();
         assert_eq!(pids.lines().count(), 4, "{script}");
         assert!(!pids.lines().any(listed), "{script}: {pids}");
-        assert!(told.took < Duration::from_secs(4), "{script}: {:?}", told.took);
+        assert!(told.took < Duration::from_secs(6), "{script}: {:?}", told.took);
     }
 }
 
@@ -126,5 +131,37 @@ fn stopped_helper_still_stops_gently() {
         assert_eq!(told.exit, ExecExit::Cancelled);
         assert!(told.output.ends_with("bye\n"), "{}", told.output);
         assert!(told.took < Duration::from_secs(1), "{:?}", told.took);
+    });
+}
+
+/// Helpers that do not follow an order, because they are stopped as soon as they are woken.
+fn stubborn_helpers_are_ended_together() {
+    const RUNS: usize = 40;
+    let dir = tempfile::tempdir().unwrap();
+    let script = "trap '' TERM; setsid sleep 120 & h=$PPID; echo $$ > $N.part; echo $! >> $N.part; mv $N.part $N.pid; \
+                  while :; do kill -STOP $h; sleep 0.01; done";
+    block_on(async {
+        let cancel = CancellationToken::new();
+        let mut runs = tokio::task::JoinSet::new();
+        for number in 0..RUNS {
+            let mut spec = in_dir(dir.path(), script);
+            spec.env.push(("N".to_owned(), number.to_string()));
+            let cancel = cancel.clone();
+            runs.spawn(observe(spec, |own| async move {
+                cancel.cancelled().await;
+                own.cancel();
+            }));
+        }
+        let mut pids = String::new();
+        for number in 0..RUNS {
+            pids.push_str(&wait_for_file(&dir.path().join(format!("{number}.pid"))).await);
+        }
+        cancel.cancel();
+        let began = Instant::now();
+        while let Some(told) = runs.join_next().await {
+            assert_eq!(told.unwrap().exit, ExecExit::Cancelled);
+        }
+        assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+        assert!(!pids.lines().any(alive));
     });
 }

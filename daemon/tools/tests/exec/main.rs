@@ -3,6 +3,7 @@
 // Tests may end by panicking, and this binary prints its own report.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod crowd;
 #[path = "../../../sandbox/tests/helper/harness.rs"]
 mod harness;
 mod helpers;
@@ -15,7 +16,13 @@ fn main() -> ExitCode {
         agentd_sandbox::helper_main();
     }
     agentd_sandbox::adopt_orphans().unwrap();
+    // The crowd fills the process's places for commands, so nothing else may run beside it.
+    if std::env::args().nth(1).as_deref() == Some(crowd::ARG) {
+        crowd::main();
+        return ExitCode::SUCCESS;
+    }
     let mut tests = runs::TESTS.to_vec();
+    tests.extend_from_slice(crowd::TESTS);
     tests.extend_from_slice(helpers::TESTS);
     let report = agentd_sandbox::probe();
     if report.tier.is_some() {
