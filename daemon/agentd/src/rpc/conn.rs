@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::opening::Openings;
 use super::outbox::{Outbox, Pushed};
 pub use super::outgoing::Outgoing;
 
@@ -32,6 +33,7 @@ struct Shared {
     outbox: Outbox,
     /// One at a time builds a large result for this connection.
     large_turn: Arc<Semaphore>,
+    openings: Openings,
     closed: CancellationToken,
 }
 
@@ -42,6 +44,7 @@ impl ConnHandle {
             hello: OnceLock::new(),
             outbox: Outbox::default(),
             large_turn: Arc::new(Semaphore::new(1)),
+            openings: Openings::default(),
             closed: CancellationToken::new(),
         }))
     }
@@ -132,6 +135,10 @@ impl ConnHandle {
 
     pub(super) fn large_turn(&self) -> Arc<Semaphore> {
         self.0.large_turn.clone()
+    }
+
+    pub(super) fn openings(&self) -> &Openings {
+        &self.0.openings
     }
 
     pub(crate) fn outbox(&self) -> &Outbox {

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::conn::{ConnHandle, Outgoing};
+use super::opening;
 
 /// The open connections.
 #[derive(Default)]
@@ -31,16 +32,21 @@ impl Connections {
         self.left.notify_waiters();
     }
 
-    /// Tells every connection that has finished its handshake.
-    pub fn broadcast(&self, message: &Outgoing) {
-        self.broadcast_except(message, |_| false);
-    }
-
-    /// The same without the ones that `told_otherwise` names by number.
+    /// Tells every connection that has finished its handshake, without the ones that `told_otherwise` names by number.
     pub fn broadcast_except(&self, message: &Outgoing, told_otherwise: impl Fn(u64) -> bool) {
         for conn in self.all() {
             if conn.is_initialized() && !told_otherwise(conn.id()) {
                 conn.send(message.clone());
+            }
+        }
+    }
+
+    /// Tells every connection something of a thread that is not in memory; one that waits for the response to a
+    /// `thread/resume` of it is told after that.
+    pub fn broadcast_of_thread(&self, thread_id: &str, message: &Outgoing) {
+        for conn in self.all() {
+            if conn.is_initialized() {
+                opening::tell(&conn, thread_id, message.clone());
             }
         }
     }

@@ -12,6 +12,7 @@ pub mod handlers;
 mod identity;
 mod inflight;
 pub mod large;
+pub mod opening;
 pub mod outbox;
 pub mod outgoing;
 pub mod server_requests;

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::conn::ConnHandle;
 use super::error::RpcError;
 use super::large::Building;
+use super::opening::Opening;
 use crate::daemon::Daemon;
 
 /// What a handler works with besides its params.
@@ -30,6 +31,11 @@ impl Ctx {
     pub async fn begin_large(&self) {
         let building = self.daemon.large_results.begin(&self.conn).await;
         self.call.progress().building = Some(building);
+    }
+
+    /// To be called before the thread is looked at whose state the response shows: what is told of it comes after that.
+    pub fn opens(&self, thread_id: &str) {
+        self.call.progress().opening = Some(Opening::begin(&self.conn, thread_id));
     }
 }
 
@@ -66,6 +72,7 @@ pub(super) struct Call {
 struct Progress {
     queued: Option<oneshot::Sender<()>>,
     building: Option<Building>,
+    opening: Option<Opening>,
 }
 
 impl Call {
@@ -85,8 +92,12 @@ impl Call {
 
     /// The response is in the outbox.
     pub(super) fn response_queued(&self) {
-        let Progress { queued, building } = std::mem::take(&mut *self.progress());
-        drop(building);
+        let Progress {
+            queued,
+            building,
+            opening,
+        } = std::mem::take(&mut *self.progress());
+        drop((building, opening));
         if let Some(waiting) = queued {
             // An error means that nobody waits any more.
             let _ = waiting.send(());

@@ -32,10 +32,13 @@ impl Registry {
             .await?
         {
             Access::Loaded(handle) => handle.set_name(name).await,
-            Access::Done(()) => Ok(self.tell_all_after_response(ServerNotification::ThreadNameUpdated {
-                thread_id: thread_id.to_owned(),
-                thread_name: Some(name),
-            })),
+            Access::Done(()) => {
+                let renamed = ServerNotification::ThreadNameUpdated {
+                    thread_id: thread_id.to_owned(),
+                    thread_name: Some(name),
+                };
+                Ok(self.tell_all_after_response(thread_id, renamed))
+            }
         }
     }
 
@@ -62,12 +65,15 @@ impl Registry {
                     handle.stop(RpcError::thread_not_found(thread_id)).await;
                 }
                 Access::Done(_) => {
-                    let thread_id = thread_id.to_owned();
-                    self.tell_all(&ServerNotification::ThreadStatusChanged {
-                        thread_id: thread_id.clone(),
+                    let unloaded = ServerNotification::ThreadStatusChanged {
+                        thread_id: thread_id.to_owned(),
                         status: ThreadStatus::NotLoaded,
-                    });
-                    return Ok(self.tell_all_after_response(ServerNotification::ThreadArchived { thread_id }));
+                    };
+                    self.tell_all(thread_id, &unloaded);
+                    let archived = ServerNotification::ThreadArchived {
+                        thread_id: thread_id.to_owned(),
+                    };
+                    return Ok(self.tell_all_after_response(thread_id, archived));
                 }
             }
         }
@@ -85,11 +91,10 @@ impl Registry {
         match self.loaded_or(thread_id, self.mark(thread_id, false)).await? {
             Access::Loaded(_) => Err(RpcError::no_archived_rollout(thread_id)),
             Access::Done(row) => {
-                let thread_id = thread_id.to_owned();
-                Ok((
-                    row,
-                    self.tell_all_after_response(ServerNotification::ThreadUnarchived { thread_id }),
-                ))
+                let unarchived = ServerNotification::ThreadUnarchived {
+                    thread_id: thread_id.to_owned(),
+                };
+                Ok((row, self.tell_all_after_response(thread_id, unarchived)))
             }
         }
     }
@@ -106,20 +111,20 @@ impl Registry {
         }
     }
 
-    fn tell_all(&self, notification: &ServerNotification) {
+    fn tell_all(&self, thread_id: &str, notification: &ServerNotification) {
         self.deps()
             .connections
-            .broadcast(&Outgoing::notification(notification, now_ms()));
+            .broadcast_of_thread(thread_id, &Outgoing::notification(notification, now_ms()));
     }
 
     /// Tells every connection once the response is queued, or will never be.
-    fn tell_all_after_response(&self, notification: ServerNotification) -> Queued {
+    fn tell_all_after_response(&self, thread_id: &str, notification: ServerNotification) -> Queued {
         let (queued, response_queued) = oneshot::channel();
-        let connections = self.deps().connections.clone();
+        let (connections, thread_id) = (self.deps().connections.clone(), thread_id.to_owned());
         self.deps().tracker.spawn(async move {
             // Whether or not the asker is still there, the others are told.
             let _ = tokio::time::timeout(RESPONSE_LIMIT, response_queued).await;
-            connections.broadcast(&Outgoing::notification(&notification, now_ms()));
+            connections.broadcast_of_thread(&thread_id, &Outgoing::notification(&notification, now_ms()));
         });
         queued
     }

@@ -13,6 +13,7 @@ use crate::threads::thread_view;
 pub(super) async fn handle(ctx: Ctx, params: ThreadResumeParams) -> Result<Answer<ThreadResumeResponse>, RpcError> {
     let daemon = &ctx.daemon;
     checked_id(&params.thread_id)?;
+    ctx.opens(&params.thread_id);
     if params.exclude_turns != Some(true) {
         ctx.begin_large().await;
     }
