@@ -7,9 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, linkat, mkdirat, openat, renameat,
@@ -17,6 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::litter;
 use super::place::{Place, open_folder};
 use super::plan::{Change, Step, Target};
 
@@ -27,6 +26,7 @@ type Io<T> = rustix::io::Result<T>;
 /// # Errors
 /// A text for the model. Everything is as before then, except for what the text names.
 pub(super) fn commit(steps: &[Step]) -> Result<(), String> {
+    litter::sweep(steps);
     let mut ledger = Ledger::default();
     match run(steps, &mut ledger) {
         Ok(()) => {
@@ -101,13 +101,20 @@ impl Spot {
         }
     }
 
-    /// A name next to this one that nobody uses.
-    fn beside(&self) -> Spot {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    /// Another name in the same folder.
+    fn beside(&self, name: OsString) -> Spot {
         Spot {
             dir: Arc::clone(&self.dir),
-            name: format!(".agentd-patch-{}-{number}", process::id()).into(),
+            name,
+        }
+    }
+
+    /// Gives an original that cannot go back a name under which it is never removed. Where it is in the end.
+    fn keep(self) -> Spot {
+        let kept = self.beside(litter::original_name());
+        match renameat(&self.dir, &self.name, &kept.dir, &kept.name) {
+            Ok(()) => kept,
+            Err(_) => self,
         }
     }
 
@@ -130,7 +137,7 @@ fn stage(place: &Place, content: &[u8], like: Option<&Stat>, ledger: &mut Ledger
     // A copy of a private file is private from its first moment; a new file gets what the umask leaves.
     let mode = Mode::from_raw_mode(if like.is_some() { 0o600 } else { 0o666 });
     let (spot, fd) = loop {
-        let spot = wanted.beside();
+        let spot = wanted.beside(litter::staged_name());
         match openat(&spot.dir, &spot.name, flags, mode) {
             // Left behind by a killed process that had our process id.
             Err(Errno::EXIST) => {}
@@ -225,7 +232,7 @@ fn remove(target: &Target, was: &Stat, ledger: &mut Ledger) -> Result<(), String
         name: target.place.name.clone(),
     };
     unchanged(target, &spot, was)?;
-    let away = spot.beside();
+    let away = spot.beside(litter::original_name());
     renameat(&spot.dir, &spot.name, &away.dir, &away.name)
         .map_err(|error| format!("cannot remove {}: {error}", target.shown))?;
     ledger.done.push(Done::MovedAway {
@@ -313,12 +320,13 @@ impl Ledger {
                     problems.push(format!("{} remains ({error})", spot.shown()));
                 }
                 Done::Exchanged { spot, original } | Done::MovedAway { spot, original } => {
+                    precious.push(original.name.clone());
+                    let original = original.keep();
                     problems.push(format!(
                         "the original of {} remains as {} ({error})",
                         spot.shown(),
                         original.shown()
                     ));
-                    precious.push(original.name);
                 }
             }
         }

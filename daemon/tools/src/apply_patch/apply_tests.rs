@@ -98,6 +98,49 @@ impl Room {
     }
 }
 
+/// The id of a process that is gone.
+fn dead_pid() -> u32 {
+    let mut child = std::process::Command::new("true").spawn().expect("spawn");
+    child.wait().expect("wait");
+    child.id()
+}
+
+#[test]
+fn what_a_killed_patch_staged_is_removed_by_the_next_one_in_that_folder() {
+    let room = Room::new(&[("a.txt", "one\n"), ("sub/b.txt", "one\n"), ("other/c.txt", "one\n")]);
+    let (dead, own) = (dead_pid(), std::process::id());
+    let stale = ["", "sub/"].map(|folder| format!("{folder}.agentd-patch-{dead}-7"));
+    let kept = [
+        format!("other/.agentd-patch-{dead}-7"),
+        format!(".agentd-patch-original-{dead}-7"),
+        format!(".agentd-patch-{own}-4000000000"),
+        format!(".agentd-patch-{dead}-x"),
+        format!(".agentd-patch-+{dead}-7"),
+        ".agentd-patch-notes.md".to_owned(),
+        format!("agentd-patch-{dead}-7"),
+    ];
+    for name in stale.iter().chain(&kept) {
+        fs::write(room.path(name), "x").expect("file");
+    }
+    symlink("a.txt", room.path(&format!(".agentd-patch-{dead}-8"))).expect("link");
+    fs::create_dir(room.path(&format!(".agentd-patch-{dead}-9"))).expect("folder");
+    let body = "*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: sub/b.txt\n@@\n-one\n+two";
+    apply(&patch(body), &room.scope).expect("applied");
+    let tree = room.tree();
+    let there = |name: &str| tree.keys().any(|path| path.ends_with(name));
+    for name in &stale {
+        assert!(!room.path(name).exists(), "{name} is still there");
+    }
+    for name in &kept {
+        assert!(room.path(name).exists(), "{name} was removed");
+    }
+    assert!(there(&format!(".agentd-patch-{dead}-8")) && there(&format!(".agentd-patch-{dead}-9")));
+    assert_eq!(
+        (room.read("a.txt").as_str(), room.read("sub/b.txt").as_str()),
+        ("two\n", "two\n")
+    );
+}
+
 fn patch(body: &str) -> String {
     format!("*** Begin Patch\n{body}\n*** End Patch")
 }

@@ -5,6 +5,7 @@
 //! Everything here blocks; call it from a blocking thread.
 
 mod apply;
+mod litter;
 mod matching;
 mod parse;
 mod place;
