@@ -7,6 +7,8 @@ use crate::render::Renderer;
 use crate::tty::{Tty, Typed};
 
 const KEYS: &str = "  allow? [y]es · [a]lways in this thread · [n]o · [c]ancel the turn > ";
+/// Said once to a person whose answer was not understood.
+const MEANINGS: &str = "  y = yes, once · a = always in this session · n = no · c = stop the turn";
 
 /// What came of an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +58,7 @@ impl Approver {
                 renderer.note("  declined: nobody is there to ask (use --yes or --approval never)");
                 Ok(Verdict::Decided(ApprovalDecision::Decline))
             }
-            Self::Ask(tty) => loop {
-                match tty.ask(KEYS, &mut stands)? {
-                    Typed::Withdrawn => return Ok(Verdict::Moot),
-                    Typed::End => return Ok(Verdict::Decided(ApprovalDecision::Decline)),
-                    Typed::Line(line) => {
-                        if let Some(decision) = read_decision(&line) {
-                            return Ok(Verdict::Decided(decision));
-                        }
-                    }
-                }
-            },
+            Self::Ask(tty) => ask(tty, renderer, &mut stands),
         }
     }
 
@@ -77,6 +69,25 @@ impl Approver {
             Self::Ask(_) | Self::Nobody => {
                 eprintln!("agentctl: {method} declined: nobody is asked with --json (use --yes or --approval never)");
                 ApprovalDecision::Decline
+            }
+        }
+    }
+}
+
+/// Asks until the answer is clear. The end of input is a no.
+fn ask(tty: &mut Tty, renderer: &mut Renderer, stands: &mut impl FnMut() -> bool) -> anyhow::Result<Verdict> {
+    let mut explained = false;
+    loop {
+        match tty.ask(KEYS, &mut *stands)? {
+            Typed::Withdrawn => return Ok(Verdict::Moot),
+            Typed::End => return Ok(Verdict::Decided(ApprovalDecision::Decline)),
+            Typed::Line(line) => {
+                if let Some(decision) = read_decision(&line) {
+                    return Ok(Verdict::Decided(decision));
+                }
+                if !std::mem::replace(&mut explained, true) {
+                    renderer.note(MEANINGS);
+                }
             }
         }
     }

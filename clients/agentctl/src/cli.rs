@@ -207,7 +207,7 @@ pub(crate) enum DaemonAction {
         /// Seconds to wait.
         #[arg(long, default_value_t = 30, value_name = "SECONDS")]
         timeout: u64,
-        /// Kill it when the time is over. Nothing that was shown is lost; running turns read as interrupted.
+        /// Kill it when the time is over. Completed items are kept, and all but the last 250 ms or 4 KiB of text that was still streaming; running turns read as interrupted.
         #[arg(long)]
         force: bool,
     },

@@ -1,6 +1,7 @@
 //! The exit codes, in one place, because scripts rely on them. `cli.rs` documents them in `--help`.
 
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -51,3 +52,26 @@ impl fmt::Display for UsageError {
 }
 
 impl std::error::Error for UsageError {}
+
+/// Standard output takes no more. `main` says so, unless its reader just went away, which is how `| head` ends a filter.
+#[derive(Debug)]
+pub(crate) struct OutputLost(pub(crate) io::Error);
+
+impl OutputLost {
+    /// Whether the reader went away.
+    pub(crate) fn reader_left(&self) -> bool {
+        self.0.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
+impl fmt::Display for OutputLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("write to standard output")
+    }
+}
+
+impl std::error::Error for OutputLost {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}

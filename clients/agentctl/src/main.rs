@@ -21,7 +21,12 @@ fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("agentctl: {error:#}");
+            let quiet = error
+                .downcast_ref::<exit::OutputLost>()
+                .is_some_and(exit::OutputLost::reader_left);
+            if !quiet {
+                eprintln!("agentctl: {error:#}");
+            }
             match error.downcast_ref::<exit::UsageError>() {
                 Some(_) => exit::Exit::Usage.into(),
                 None => exit::Exit::Failed.into(),

@@ -12,7 +12,7 @@ use agentd_protocol::turn::{Turn, TurnStatus};
 use anyhow::{Context, bail};
 
 use crate::approve::{Approver, Verdict};
-use crate::exit::Exit;
+use crate::exit::{Exit, OutputLost};
 use crate::interrupt::Interrupt;
 use crate::render::Renderer;
 
@@ -95,12 +95,22 @@ impl<'a> TurnLoop<'a> {
             .turn_start(self.thread_id, prompt)
             .context("start the turn")?
             .id;
+        let ended = self.attend(&turn_id);
+        if ended.as_ref().is_err_and(anyhow::Error::is::<OutputLost>) {
+            // Nobody reads on, so nobody would see what the turn goes on to do. If this fails, the error is the first one.
+            let _ = self.client.turn_interrupt(self.thread_id, &turn_id);
+        }
+        ended
+    }
+
+    /// Stays until the turn has ended.
+    fn attend(&mut self, turn_id: &str) -> anyhow::Result<Ended> {
         loop {
-            self.pass_on_interrupt(&turn_id)?;
+            self.pass_on_interrupt(turn_id)?;
             match self.waiting.pop_front().or_else(|| self.client.next_event(TICK)) {
                 None => self.tick(),
                 Some(Event::Notification(notified)) => {
-                    if let Some(turn) = self.hear(&notified, &turn_id)? {
+                    if let Some(turn) = self.hear(&notified, turn_id)? {
                         return Ok(Ended {
                             turn,
                             declined: self.declined,
@@ -140,6 +150,8 @@ impl<'a> TurnLoop<'a> {
             return self.client.refuse(&ask.id, &ask.method).context("refuse a request");
         };
         let verdict = match self.output {
+            // The interrupt settles it; a question after "stopping the turn" would only puzzle.
+            Output::People(_) if self.by_user => Verdict::Moot,
             Output::Lines => {
                 print_line(&ask.raw)?;
                 Verdict::Decided(self.approver.decide_unasked(&ask.method))
@@ -205,10 +217,10 @@ fn still_open(client: &Client, interrupt: &Interrupt, waiting: &mut VecDeque<Eve
     !settled && !interrupt.pressed()
 }
 
-/// One line of the daemon on standard output. A reader that went away ends the program, as for any filter.
+/// One line of the daemon on standard output. [`OutputLost`] if it takes no more.
 fn print_line(line: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
-        .context("write to standard output")
+        .map_err(|error| anyhow::Error::new(OutputLost(error)))
 }

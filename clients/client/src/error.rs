@@ -30,7 +30,7 @@ pub enum ClientError {
         stderr_tail: String,
     },
     /// The operating system refused something.
-    #[error("{operation}: {source}")]
+    #[error("{operation}")]
     Io {
         /// What was tried, with the path it was tried on.
         operation: String,
@@ -64,7 +64,7 @@ pub enum ClientError {
         kind: Option<String>,
     },
     /// What crossed the wire was not what the protocol promises.
-    #[error("{method}: unexpected answer: {source}")]
+    #[error("{method}: unexpected answer")]
     Decode {
         /// The method that was called.
         method: String,

@@ -100,7 +100,10 @@ impl Seat {
         {
             eprintln!("agentctl: {advice}");
         }
-        Ok(ended.exit())
+        match &self.output {
+            Output::People(renderer) if renderer.answer_lost() => Ok(Exit::Failed),
+            _ => Ok(ended.exit()),
+        }
     }
 
     /// Says how to go on.

@@ -70,6 +70,12 @@ fn absolute_dir(directory: Option<&Path>) -> anyhow::Result<String> {
     let path = path
         .canonicalize()
         .with_context(|| format!("working directory {}", path.display()))?;
+    if !path.is_dir() {
+        return Err(UsageError::of(format!(
+            "working directory {}: not a directory",
+            path.display()
+        )));
+    }
     path.into_os_string()
         .into_string()
         .map_err(|path| anyhow::anyhow!("{} is not valid UTF-8", path.display()))
@@ -86,7 +92,7 @@ fn read_setting(setting: &str) -> anyhow::Result<(String, Value)> {
     }
 }
 
-/// The one thread whose id begins with `word`.
+/// The one thread whose id begins or ends with `word`. Ids begin with a time, so the end tells new threads apart.
 fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
     find_among(client, word, false)
 }
@@ -95,6 +101,9 @@ fn find_thread(client: &Client, word: &str) -> anyhow::Result<String> {
 fn find_among(client: &Client, word: &str, archived: bool) -> anyhow::Result<String> {
     const WHOLE: usize = 36;
     const PAGES: usize = 20;
+    if word.is_empty() {
+        return Err(UsageError::of("an id, or its beginning or end, is needed"));
+    }
     if word.len() >= WHOLE {
         return Ok(word.to_owned());
     }
@@ -106,7 +115,12 @@ fn find_among(client: &Client, word: &str, archived: bool) -> anyhow::Result<Str
     };
     for _ in 0..PAGES {
         let page = client.thread_list(&filter).context("look for the thread")?;
-        found.extend(page.data.into_iter().map(|t| t.id).filter(|id| id.starts_with(word)));
+        found.extend(
+            page.data
+                .into_iter()
+                .map(|t| t.id)
+                .filter(|id| id.starts_with(word) || id.ends_with(word)),
+        );
         match page.next_cursor {
             Some(cursor) => filter.cursor = Some(cursor),
             None => break,
@@ -114,8 +128,8 @@ fn find_among(client: &Client, word: &str, archived: bool) -> anyhow::Result<Str
     }
     match found.as_slice() {
         [only] => Ok(only.clone()),
-        [] if archived => bail!("no thread that was put away has an id that begins with `{word}`"),
-        [] => bail!("no thread has an id that begins with `{word}` (see: agentctl threads --all)"),
+        [] if archived => bail!("no thread that was put away has an id that begins or ends with `{word}`"),
+        [] => bail!("no thread has an id that begins or ends with `{word}` (see: agentctl threads --all)"),
         many => bail!("`{word}` could be any of:\n  {}", many.join("\n  ")),
     }
 }

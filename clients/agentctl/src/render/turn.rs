@@ -29,6 +29,8 @@ pub(crate) struct Renderer {
     /// The user knows what they typed; messages that others add to the turn are shown.
     own_message_seen: bool,
     usage: TokenUsageBreakdown,
+    /// The answer could not be written where it was to go.
+    answer_lost: bool,
 }
 
 impl Renderer {
@@ -42,7 +44,13 @@ impl Renderer {
             patches: HashMap::new(),
             own_message_seen: false,
             usage: TokenUsageBreakdown::default(),
+            answer_lost: false,
         }
+    }
+
+    /// Whether an answer could not be written where it was to go.
+    pub(crate) fn answer_lost(&self) -> bool {
+        self.answer_lost
     }
 
     /// Where the thread works.
@@ -78,7 +86,12 @@ impl Renderer {
                 will_retry: true,
                 ..
             } => {
-                self.warn(&format!("{} (trying again)", error.message));
+                let cause = error
+                    .additional_details
+                    .as_deref()
+                    .and_then(|details| details.lines().next());
+                let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+                self.warn(&format!("{}{cause} (trying again)", error.message));
             }
             N::Warning { message, .. } => self.warn(message),
             N::ConfigWarning { summary, .. } => self.warn(summary),
@@ -204,6 +217,7 @@ impl Renderer {
         if let Some(text) = answer
             && let Err(error) = self.screen.answer(&text)
         {
+            self.answer_lost = true;
             self.warn(&format!("the answer could not be written to standard output: {error}"));
         }
     }

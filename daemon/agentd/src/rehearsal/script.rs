@@ -74,7 +74,7 @@ fn tour(scene: &Scene) -> Vec<Beat> {
                 "Both commands ran at the same time. Next, the script tries something it should not: a file outside the workspace.",
             ),
             exec(concat!(
-                r#"file="${HOME:-/etc}/agentd-rehearsal-escape.txt"; "#,
+                r#"file="/var/tmp/agentd-rehearsal-escape-$$.txt"; "#,
                 r#"echo leak > "$file" && { echo "the file was written: no sandbox stopped it"; rm -f "$file"; }"#
             )),
         ],

@@ -44,7 +44,7 @@ fn the_tour_goes_on_with_each_output() {
         output("Process exited with code 0\n"),
     ]);
     let step = beats(&input);
-    assert!(step[1].contains("agentd-rehearsal-escape.txt"), "{step:?}");
+    assert!(step[1].contains("/var/tmp/agentd-rehearsal-escape"), "{step:?}");
 
     input.push(output(
         "Process exited with code 1\nOutput:\nbash: Read-only file system\n",

@@ -49,6 +49,10 @@ impl Stage {
         stage.home.create()?;
         let workspace = PathBuf::from(stage.workspace());
         fs::create_dir(&workspace).with_context(|| format!("create {}", workspace.display()))?;
+        // Where the person's TMPDIR points must not decide what counts as outside in the demo.
+        let config = "[sandbox_workspace_write]\nexclude_tmpdir_env_var = true\n";
+        let path = stage.home.root().join("config.toml");
+        fs::write(&path, config).with_context(|| format!("write {}", path.display()))?;
         fs::write(workspace.join("README.md"), README).context("write README.md")?;
         fs::write(workspace.join("hello.sh"), SCRIPT).context("write hello.sh")?;
         // Without git the demo works all the same.
