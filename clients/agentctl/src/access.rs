@@ -39,6 +39,21 @@ pub(crate) fn open(home: &Home) -> Result<Client, ClientError> {
     Ok(launch.client)
 }
 
+/// The daemon's version and that of the protocol it speaks, out of how it called itself: `agentctl/P (…) agentd/V`. What
+/// does not read like that is given as it is.
+pub(crate) fn version(user_agent: &str) -> String {
+    let own = user_agent.rsplit_once(" agentd/").map(|(_, version)| version);
+    let protocol = user_agent
+        .split_whitespace()
+        .next()
+        .and_then(|name| name.rsplit_once('/'))
+        .map(|(_, version)| version);
+    match (own, protocol) {
+        (Some(own), Some(protocol)) => format!("agentd {own} (protocol {protocol})"),
+        _ => user_agent.to_owned(),
+    }
+}
+
 /// Sees to it that the daemon has credentials for its configured provider, and gives the connection to go on with (a new
 /// one if the daemon was restarted). If it lacks a key that this shell has, and no thread is at work, it is restarted so
 /// that it has the key. The error is what to tell the person.
@@ -110,7 +125,14 @@ fn active_thread(client: &Client) -> Result<Option<String>, ClientError> {
 
 #[cfg(test)]
 mod tests {
-    use super::advice;
+    use super::{advice, version};
+
+    #[test]
+    fn the_version_is_taken_out_of_the_user_agent() {
+        let agent = "agentctl/0.171.0 (Debian 12.0.0; x86_64) agentd/0.1.0";
+        assert_eq!(version(agent), "agentd 0.1.0 (protocol 0.171.0)");
+        assert_eq!(version("another daemon"), "another daemon");
+    }
 
     #[test]
     fn only_a_missing_key_gets_advice() {

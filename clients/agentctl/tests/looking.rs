@@ -103,7 +103,7 @@ fn status_says_where_and_what() {
     let told = story.run(&["daemon", "status"]);
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(
-        told.stdout.contains("running   yes\n") && told.stdout.contains("agentd/0.1.0"),
+        told.stdout.contains("running   yes\n") && told.stdout.contains("version   agentd 0.1.0 (protocol 0.171.0)\n"),
         "{}",
         told.stdout
     );

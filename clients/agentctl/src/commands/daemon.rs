@@ -58,7 +58,7 @@ fn status(home: &Home) -> anyhow::Result<Exit> {
         .map_or_else(|_| "unknown".to_owned(), |ids| ids.len().to_string());
     say(&format!(
         "running   yes\npid       {pid}\nversion   {}\nhome      {}\nsocket    {}\nthreads   {loaded} loaded",
-        client.user_agent(),
+        access::version(client.user_agent()),
         home.root().display(),
         home.socket().display(),
     ))

@@ -18,7 +18,7 @@ use anyhow::{Context, bail};
 use self::checks::Finding;
 use self::crash::Moment;
 use self::stage::Stage;
-use crate::access::{REHEARSAL, REHEARSAL_NOTE};
+use crate::access::{self, REHEARSAL, REHEARSAL_NOTE};
 use crate::approve::Approver;
 use crate::cli::DemoArgs;
 use crate::exit::{Exit, UsageError};
@@ -90,7 +90,7 @@ impl Tour {
         self.say(&format!(
             "  agentd runs, pid {}: {}",
             self.stage.daemon_pid(),
-            client.user_agent()
+            access::version(client.user_agent())
         ));
 
         self.heading("a turn: read, try to write outside, patch");
