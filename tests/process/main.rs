@@ -10,4 +10,5 @@ mod idle;
 mod lifecycle;
 mod outage;
 mod prefix;
+mod pressure;
 mod steering;
