@@ -134,6 +134,15 @@ fn find_among(client: &Client, word: &str, archived: bool) -> anyhow::Result<Str
     }
 }
 
+/// The end of an id: enough for a person to name the thread by.
+fn short_id(id: &str) -> &str {
+    const SHORT: usize = 8;
+    id.len()
+        .checked_sub(SHORT)
+        .and_then(|from| id.get(from..))
+        .unwrap_or(id)
+}
+
 /// The newest threads of a directory, or of all.
 fn in_directory(cwd: Option<String>, limit: u32) -> ThreadListParams {
     ThreadListParams {

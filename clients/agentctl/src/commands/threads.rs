@@ -7,7 +7,7 @@ use agentd_client::Home;
 use agentd_protocol::thread::{Thread, ThreadStatus};
 use anyhow::Context;
 
-use super::{absolute_dir, in_directory};
+use super::{absolute_dir, in_directory, short_id};
 use crate::access;
 use crate::cli::ThreadsArgs;
 use crate::exit::Exit;
@@ -65,7 +65,7 @@ fn row(thread: &Thread, now: i64, with_cwd: bool) -> String {
     };
     format!(
         "{}  {:>4}  {status}{}{place}",
-        thread.id,
+        short_id(&thread.id),
         age(thread.recency_at, now),
         one_line(title, PREVIEW)
     )
