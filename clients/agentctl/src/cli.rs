@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const OVERVIEW: &str = "\
 Examples:
-  agentctl demo                               see it work: no key, no network, 20 seconds
+  agentctl demo                               see it work: no key, no network, about 10 seconds
   agentctl exec 'what does this project do?'  one task; the answer goes to stdout
   (echo 'review this:'; git diff) | agentctl exec - > review.md
   agentctl exec --sandbox workspace-write 'fix the failing test'
@@ -165,7 +165,7 @@ pub(crate) struct ThreadsArgs {
     #[arg(short, long)]
     pub(crate) all: bool,
     /// At most so many.
-    #[arg(short = 'n', long, default_value_t = 20, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     /// One thread per line, as JSON.
     #[arg(long)]

@@ -30,7 +30,7 @@ fn threads_are_one_line_each() {
     let told = story.run(&["threads"]);
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(
-        told.stdout.starts_with(THREAD) && told.stdout.ends_with("d  fix the test\n"),
+        told.stdout.starts_with(&format!("{}  ", &THREAD[28..])) && told.stdout.ends_with("d  fix the test\n"),
         "{}",
         told.stdout
     );
@@ -47,6 +47,13 @@ fn threads_are_one_line_each() {
         (&asked["params"]["cwd"], &asked["params"]["limit"]),
         (&Value::Null, &json!(5))
     );
+    assert_eq!(
+        story.run(&["show", &THREAD[28..]]).code,
+        Some(0),
+        "the short id names the thread"
+    );
+    assert_eq!(story.run(&["show", ""]).code, Some(2));
+    assert_eq!(story.run(&["threads", "-n", "0"]).code, Some(2));
 }
 
 #[test]
