@@ -25,9 +25,6 @@ pub(crate) fn run(home: &Home, args: &ExecArgs) -> anyhow::Result<Exit> {
     if rehearsal {
         start.model_provider = Some(REHEARSAL.to_owned());
         start.model.get_or_insert_with(|| REHEARSAL.to_owned());
-        if !args.turn.json {
-            eprintln!("{REHEARSAL_NOTE}");
-        }
     }
     let interrupt = Interrupt::install()?;
     let mut client = access::open(home)?;
@@ -36,6 +33,9 @@ pub(crate) fn run(home: &Home, args: &ExecArgs) -> anyhow::Result<Exit> {
         client = access::with_credentials(client, home)?;
     }
     let thread = client.thread_start(&start).context("start a thread")?;
+    if rehearsal && !args.turn.json {
+        eprintln!("{REHEARSAL_NOTE}");
+    }
     let mut seat = Seat::new(&args.turn, &thread.cwd);
     let exit = seat.run(&client, &thread.id, &prompt, &interrupt)?;
     seat.farewell(&thread.id);
