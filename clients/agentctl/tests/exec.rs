@@ -320,7 +320,9 @@ fn resume_finds_a_thread_by_the_beginning_of_its_id_and_reads_stdin() {
     let unknown = story.run(&["resume", "ffff", "go"]);
     assert_eq!(unknown.code, Some(1));
     assert!(
-        unknown.stderr.contains("no thread has an id that begins or ends with `ffff`"),
+        unknown
+            .stderr
+            .contains("no thread has an id that begins or ends with `ffff`"),
         "{}",
         unknown.stderr
     );
