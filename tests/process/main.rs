@@ -6,6 +6,7 @@
 mod clients;
 mod crash;
 mod flood;
+mod helpers;
 mod idle;
 mod lifecycle;
 mod outage;

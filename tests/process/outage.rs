@@ -70,14 +70,29 @@ fn a_full_disk_ends_the_turn_and_not_the_thread() {
     model.open("full");
     let run = client.finish_turn(&turn);
     assert_eq!(run.status(), "failed");
-    assert!(run.turn["error"]["message"].as_str().unwrap().contains("cannot be written"), "{}", run.turn);
-    let refused = client.refused("turn/start", json!({"threadId": thread, "input": [{"type": "text", "text": "three"}]}));
+    assert!(
+        run.turn["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("cannot be written"),
+        "{}",
+        run.turn
+    );
+    let refused = client.refused(
+        "turn/start",
+        json!({"threadId": thread, "input": [{"type": "text", "text": "three"}]}),
+    );
     assert_eq!(refused["data"]["kind"], "diskFull", "{refused}");
     disk.free();
     let run = client.run_turn(&thread, "four");
     assert_eq!(run.answer(), "goes on", "the same connection, without resuming");
     let read = client.read(&thread);
-    let turns: Vec<&str> = read["turns"].as_array().unwrap().iter().map(|t| t["status"].as_str().unwrap()).collect();
+    let turns: Vec<&str> = read["turns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["status"].as_str().unwrap())
+        .collect();
     assert_eq!(turns, ["completed", "failed", "completed"]);
     assert_eq!(read["turns"][0]["items"][1]["text"], "kept");
     // The text that was shown and could not be stored is gone, so the folded view may differ: no final comparison.
