@@ -24,8 +24,10 @@ const MOST: Size = Size {
     bytes: 96 * 1024 * 1024,
     messages: 4 * 65_536,
 };
-/// How long the writer of a full queue may be at the same batch.
+/// How long the writer of a full queue may be at the same batch, and once more for every [`PATIENCE_BYTES`] of it.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// See [`PATIENCE`].
+const PATIENCE_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes that the writer takes at once.
 const BATCH_BYTES: usize = 256 * 1024;
 
@@ -68,8 +70,8 @@ struct Queue {
     waiting: VecDeque<Outgoing>,
     bytes: usize,
     closed: bool,
-    /// Whether the writer has a batch that it has not written yet.
-    writing: bool,
+    /// Size of the batch that the writer has not written yet; 0 if there is none.
+    writing: usize,
     /// Since when the writer has been at that batch, or has had something to take.
     moved: Instant,
     /// Large responses that wait or are being written, and how many of them are in the writer's batch.
@@ -96,7 +98,7 @@ impl Outbox {
                 waiting: VecDeque::new(),
                 bytes: 0,
                 closed: false,
-                writing: false,
+                writing: 0,
                 moved: Instant::now(),
                 large: 0,
                 large_in_batch: 0,
@@ -205,8 +207,7 @@ impl Queue {
             self.merge_at = limits.full;
         } else {
             self.merge_if_worth_it(limits.full);
-            let stalled = || self.moved.elapsed() >= limits.patience;
-            if self.reaches(limits.most) || (self.reaches(limits.full) && stalled()) {
+            if self.reaches(limits.most) || (self.reaches(limits.full) && self.is_stalled(limits.patience)) {
                 self.closed = true;
                 self.waiting.clear();
                 self.bytes = 0;
@@ -214,13 +215,19 @@ impl Queue {
                 return Pushed::Overflowed;
             }
         }
-        if self.waiting.is_empty() && !self.writing {
+        if self.waiting.is_empty() && self.writing == 0 {
             self.moved = Instant::now();
         }
         self.bytes += message.bytes().len();
         self.large += usize::from(message.is_large_response());
         self.waiting.push_back(message);
         Pushed::Queued
+    }
+
+    /// Whether the writer has been at its batch for too long.
+    fn is_stalled(&self, patience: Duration) -> bool {
+        let times = u32::try_from(1 + self.writing / PATIENCE_BYTES).unwrap_or(u32::MAX);
+        self.moved.elapsed() >= patience.saturating_mul(times)
     }
 
     /// Merging looks at everything that waits, so it runs once per quarter of a full queue and not for every message.
@@ -249,7 +256,7 @@ impl Queue {
 
     /// Whether large responses were in it.
     fn batch_is_written(&mut self) -> bool {
-        self.writing = false;
+        self.writing = 0;
         self.moved = Instant::now();
         self.large -= self.large_in_batch;
         std::mem::take(&mut self.large_in_batch) > 0
@@ -298,7 +305,7 @@ impl Queue {
             batch.push(message.bytes().clone());
         }
         self.bytes -= size;
-        self.writing = true;
+        self.writing = size;
         batch
     }
 }

@@ -203,3 +203,12 @@ async fn time_counts_from_when_there_is_something_to_write() {
     std::thread::sleep(Duration::from_millis(25));
     assert_eq!(burst(&outbox, 3)[2], Pushed::Overflowed, "it is still at that batch");
 }
+
+#[tokio::test]
+async fn a_large_batch_may_take_longer() {
+    let outbox = limits(SMALL, TEN_TIMES, Duration::from_millis(20));
+    outbox.push(Outgoing::plain("x".repeat(50 * PATIENCE_BYTES)));
+    outbox.next_batch().await.expect("a batch");
+    std::thread::sleep(Duration::from_millis(25));
+    assert_eq!(burst(&outbox, 5), [Pushed::Queued; 5]);
+}
