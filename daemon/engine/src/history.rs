@@ -45,7 +45,8 @@ impl CallKind {
         }
     }
 
-    fn of_output(item_type: &str) -> Option<Self> {
+    /// The kind of call an item of this type answers, if it does.
+    pub(crate) fn of_output(item_type: &str) -> Option<Self> {
         match item_type {
             "function_call_output" | "local_shell_call_output" => Some(Self::Function),
             "custom_tool_call_output" => Some(Self::Custom),

@@ -9,6 +9,7 @@ use agentd_protocol::usage::TokenUsageBreakdown;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::effect::Effect;
 use crate::history::CallKind;
 use crate::input::{ModelEvent, ModelFailure, RetryAdvice};
 use crate::out::Out;
@@ -80,8 +81,8 @@ impl ActiveTurn {
     }
 
     fn item_done(&mut self, thread: &mut ThreadState, item: Box<RawValue>, out: &mut Out<'_, '_>) {
-        let Ok(value) = serde_json::from_str::<Value>(item.get()) else {
-            return;
+        let Some(value) = readable(item.get()) else {
+            return self.unreadable_item(thread, out);
         };
         let Some(item_type) = value["type"].as_str() else {
             return;
@@ -89,12 +90,29 @@ impl ActiveTurn {
         if let Some(kind) = CallKind::of_call(item_type) {
             return self.call_done(thread, kind, &value, item, out);
         }
+        if let Some(why) = unwanted(item_type, &value) {
+            return warn(format!("The model sent {why}; it was ignored."), out);
+        }
         thread.append_history(&self.id, item, out);
         match item_type {
             "message" => self.text_done(thread, TextKind::Message, &value, out),
             "reasoning" => self.text_done(thread, TextKind::Reasoning, &value, out),
             _ => {}
         }
+    }
+
+    /// A finished item that cannot be read may be a call: going on without it would end the turn as if all were well.
+    fn unreadable_item(&mut self, thread: &mut ThreadState, out: &mut Out<'_, '_>) {
+        if let Some(request) = self.request {
+            out.push(Effect::CancelModel { request });
+        }
+        let failure = ModelFailure {
+            message: "the model service sent an item that cannot be read".to_owned(),
+            info: json!("other"),
+            details: Some("the item is nested too deeply, or a number or text in it is out of range".to_owned()),
+            retry: RetryAdvice::Backoff,
+        };
+        self.response_failed(thread, failure, out);
     }
 
     fn call_done(
@@ -107,12 +125,10 @@ impl ActiveTurn {
     ) {
         let Some(call_id) = value["call_id"].as_str().filter(|id| !id.is_empty()) else {
             // A call that cannot be answered would make every later request invalid; it never enters the history.
-            let message = "The model made a tool call without call_id; it was ignored.".to_owned();
-            out.emit(ServerNotification::Warning {
-                thread_id: Some(out.thread_id()),
-                message,
-            });
-            return;
+            return warn(
+                "The model made a tool call without call_id; it was ignored.".to_owned(),
+                out,
+            );
         };
         thread.append_history(&self.id, item, out);
         self.follow_up = true;
@@ -183,6 +199,59 @@ impl ActiveTurn {
         };
         self.emit_error(error, true, out);
     }
+}
+
+/// What of an item the engine looks at; `None`: it cannot be read. The bytes that are kept are not changed by this.
+fn readable(text: &str) -> Option<Value> {
+    serde_json::from_str(text)
+        .or_else(|_| serde_json::from_str(&without_lone_surrogates(text)))
+        .ok()
+}
+
+/// Servers do send half a surrogate pair (`\ud83d`) where a text was cut; it stands for no character.
+fn without_lone_surrogates(text: &str) -> String {
+    let code = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut clean = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(step) = text[at..].find('\\') {
+        clean.push_str(&text[at..at + step]);
+        at += step;
+        let length = match (code(at), code(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                clean.push_str("\\ufffd");
+                at += 6;
+                continue;
+            }
+            (Some(_), _) => 6,
+            // A short escape such as `\\n`, or the end of a text that is no JSON.
+            (None, _) => text[at..].chars().take(2).map(char::len_utf8).sum(),
+        };
+        clean.push_str(&text[at..at + length]);
+        at += length;
+    }
+    clean.push_str(&text[at..]);
+    clean
+}
+
+/// Why an item of the model must not enter the history: a call that we cannot answer would stay without an output, and an
+/// output that the model made up would answer twice or nobody. Either would make every later request invalid.
+fn unwanted(item_type: &str, item: &Value) -> Option<String> {
+    let has_call_id = item["call_id"].as_str().is_some_and(|id| !id.is_empty());
+    if CallKind::of_output(item_type).is_some() || (item_type.ends_with("_output") && has_call_id) {
+        return Some(format!("a `{item_type}`, which is ours to give"));
+    }
+    (item_type.ends_with("_call") && has_call_id).then(|| format!("a `{item_type}`, which cannot be answered here"))
+}
+
+fn warn(message: String, out: &mut Out<'_, '_>) {
+    out.emit(ServerNotification::Warning {
+        thread_id: Some(out.thread_id()),
+        message,
+    });
 }
 
 fn turn_error(failure: ModelFailure) -> TurnError {

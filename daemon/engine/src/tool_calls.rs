@@ -18,6 +18,9 @@ use crate::tool_specs;
 use crate::turn::ActiveTurn;
 use crate::{plan, tokens};
 
+/// Calls of one turn that run or wait for the user at the same time; more wait for these.
+const MAX_UNDER_WAY: usize = 16;
+
 /// A call whose output is not yet in the history.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -62,6 +65,10 @@ impl Call {
 
     fn is_done(&self) -> bool {
         matches!(self.stage, Stage::Done { .. })
+    }
+
+    fn is_under_way(&self) -> bool {
+        !matches!(self.stage, Stage::Queued | Stage::Done { .. })
     }
 
     fn runs_as(&self, number: u64) -> bool {
@@ -138,10 +145,14 @@ impl ActiveTurn {
     /// Starts one call that may start now. `false`: there is none.
     pub(crate) fn start_next_call(&mut self, thread: &mut ThreadState, out: &mut Out<'_, '_>) -> bool {
         let mut all_done_before = true;
+        let under_way = self.calls.iter().filter(|call| call.is_under_way()).count();
         for at in 0..self.calls.len() {
             let call = &self.calls[at];
             let is_patch = matches!(call.work, Work::Patch(_));
             if matches!(call.stage, Stage::Queued) && (!is_patch || all_done_before) {
+                if under_way >= MAX_UNDER_WAY {
+                    return false;
+                }
                 self.start_call(thread, at, out);
                 return true;
             }

@@ -427,3 +427,107 @@ fn events_of_another_request_are_ignored() {
     });
     c.expect("");
 }
+
+/// A call that cannot be answered, and an output that the model made up, would make every later request invalid.
+#[test]
+fn items_that_would_break_the_pairing_are_kept_out() {
+    let unwanted = [
+        json!({"type": "computer_call", "id": "x1", "call_id": "k1"}),
+        json!({"type": "tool_search_call", "id": "x2", "call_id": "k2"}),
+        json!({"type": "function_call_output", "call_id": "nobody", "output": "made up"}),
+        json!({"type": "custom_tool_call_output", "call_id": "c1", "output": "made up"}),
+    ];
+    for item in unwanted {
+        let mut c = Carrier::new();
+        c.start("go");
+        c.call("c1", "exec_command", &json!({"cmd": "ls"}));
+        c.take();
+        c.done(&item);
+        assert!(c.take().contains("warning"), "{item}");
+        c.completed();
+        c.exec_ends(0, ExecExit::Code(0), "out");
+        let live = c.input();
+        assert!(
+            !live
+                .iter()
+                .any(|sent| sent["type"] == item["type"] && item["type"] != "function_call_output"),
+            "{item}"
+        );
+        assert_eq!(c.outputs().len(), 1, "{item}");
+        let (mut restarted, _) = c.restart();
+        restarted.start("next");
+        assert_eq!(
+            restarted.input()[..live.len() - 1],
+            live[..live.len() - 1],
+            "live and replay differ for {item}"
+        );
+    }
+}
+
+#[test]
+fn a_hosted_call_without_call_id_is_kept() {
+    let mut c = Carrier::new();
+    c.start("go");
+    c.done(&json!({"type": "web_search_call", "id": "ws_1", "status": "completed"}));
+    c.message("m1", "found");
+    c.completed();
+    c.start("next");
+    assert!(c.input().iter().any(|item| item["type"] == "web_search_call"));
+}
+
+#[test]
+fn an_item_with_half_a_surrogate_pair_is_read() {
+    let text = r#"{"type":"message","id":"m1","role":"assistant","content":[{"type":"output_text","text":"a\ud83d \ud83d\ude00 \n"}]}"#;
+    let mut c = Carrier::new();
+    c.start("go");
+    c.take();
+    c.model(ModelEvent::ItemDone {
+        item: serde_json::value::RawValue::from_string(text.to_owned()).unwrap(),
+    });
+    assert!(
+        c.take()
+            .contains("completed agentMessage m1 \"a\u{fffd} \u{1f600} \\n\"")
+    );
+}
+
+#[test]
+fn an_item_that_cannot_be_read_is_asked_for_again() {
+    let deep = format!(
+        "{{\"type\":\"function_call\",\"call_id\":\"c1\",\"x\":{}{}}}",
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    for text in [deep, r#"{"type":"function_call","call_id":"c1","x":1e999}"#.to_owned()] {
+        let mut c = Carrier::new();
+        c.start("go");
+        c.take();
+        c.model(ModelEvent::ItemDone {
+            item: serde_json::value::RawValue::from_string(text.clone()).unwrap(),
+        });
+        let effects = c.take();
+        assert!(
+            effects.contains("cancel model #1") && effects.contains("call model #2 attempt 1"),
+            "{text}: {effects}"
+        );
+    }
+}
+
+#[test]
+fn a_crowd_of_commands_runs_sixteen_at_a_time() {
+    let mut c = Carrier::new();
+    c.start("go");
+    for n in 0..40 {
+        c.call(&format!("c{n}"), "exec_command", &json!({"cmd": format!("echo {n}")}));
+    }
+    c.completed();
+    assert_eq!(c.tools.len(), 16);
+    c.exec_ends(3, ExecExit::Code(0), "three");
+    assert_eq!(c.tools.len(), 16, "one ended, the next began");
+    c.interrupt();
+    while !c.tools.is_empty() {
+        c.exec_ends(0, ExecExit::Cancelled, "");
+    }
+    c.start("next");
+    let outputs = c.outputs();
+    assert_eq!(outputs.len(), 40, "those that never began are answered too");
+}

@@ -131,8 +131,10 @@ impl Decoder {
         let parsed: Response<'_> = serde_json::from_str(response).unwrap_or_default();
         self.missing_items(parsed.output, out);
         match word(parsed.status).as_deref() {
-            Some("failed") => return ended(failed(&parsed), out),
+            Some("failed" | "cancelled") => return ended(failed(&parsed), out),
             Some("incomplete") => return ended(incomplete(&parsed), out),
+            // Proxies say so under any status.
+            _ if parsed.error.is_some_and(says_something) => return ended(failed(&parsed), out),
             _ => {}
         }
         out.push(ModelEvent::Completed {
@@ -207,6 +209,11 @@ fn parsed(response: Option<&RawValue>) -> Response<'_> {
     response
         .and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default()
+}
+
+/// Whether an `error` member is more than an empty place.
+fn says_something(error: &RawValue) -> bool {
+    !matches!(error.get(), "null" | "{}" | "\"\"" | "false")
 }
 
 fn word(raw: Option<&RawValue>) -> Option<String> {

@@ -109,6 +109,14 @@ fn last_events() {
             r#"failed "contextWindowExceeded" Never full"#,
         ),
         (
+            r#"{"type":"response.completed","response":{"error":{"code":"insufficient_quota","message":"pay"}}}"#,
+            r#"failed "usageLimitExceeded" Never pay"#,
+        ),
+        (
+            r#"{"type":"response.completed","response":{"status":"cancelled","error":{"message":"stopped"}}}"#,
+            r#"failed "other" Backoff stopped"#,
+        ),
+        (
             r#"{"type":"response.failed","response":{"error":null}}"#,
             r#"failed "other" Backoff the model service reported a failure without saying which"#,
         ),
