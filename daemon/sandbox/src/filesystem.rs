@@ -17,9 +17,9 @@ use crate::wire::Confinement;
 /// First landlock ABI that can deny TRUNCATE; below it seccomp does (see `syscalls.rs`).
 pub(crate) const TRUNCATE_ABI: i32 = 3;
 
-/// Device files every command may use. Rules for the files themselves, never for their folder; `/dev/pts` is one, so that
-/// a terminal made with `/dev/ptmx` can be used. All other devices stay closed, also for reading: for root that would be
-/// the disks.
+/// Device files every command may use. Rules for the files themselves, never for their folder. All other devices stay
+/// closed, also for reading: for root that would be the disks, and in `/dev/pts` the terminals of other programs of the same
+/// user, from which passwords could be read. So a command cannot make a terminal either; that needs a `/dev/pts` of its own.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -27,8 +27,6 @@ const DEVICES: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
 ];
 
 /// Named semaphores and shared memory, which language runtimes need for their worker processes. A shared folder like

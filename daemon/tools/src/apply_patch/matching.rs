@@ -3,10 +3,16 @@
 //! Lines outside the hunks and kept lines inside them are copied byte for byte; only added lines are new bytes. A hunk
 //! that fits in more than one place is refused: an edit in the wrong place is worse than a question.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::parse::{Hunk, HunkLine, LineKind, shorten};
+
+/// Comparisons of two lines that one hunk may cost; a patch that needs more repeats itself endlessly.
+const MAX_COMPARISONS: u64 = 200_000_000;
+/// Places that an `@@` line may name.
+const MAX_REGIONS: usize = 512;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -208,12 +214,18 @@ fn locate(file: &File<'_>, hunk: &Hunk, from: usize) -> Result<usize, String> {
     if old.is_empty() {
         return insertion_point(file, hunk, &regions);
     }
+    let comparisons = Cell::new(0_u64);
     for level in LEVELS {
+        let compare = |line: &Line<'_>, old: &[u8]| {
+            comparisons.set(comparisons.get() + 1);
+            level.same(line.text, old)
+        };
         let fits = |at: usize| {
-            file.lines.get(at..at + old.len()).is_some_and(|lines| {
-                lines.iter().zip(&old).all(|(line, old)| level.same(line.text, old))
-                    && (!hunk.at_end || at + old.len() == file.lines.len())
-            })
+            comparisons.get() < MAX_COMPARISONS
+                && file.lines.get(at..at + old.len()).is_some_and(|lines| {
+                    lines.iter().zip(&old).all(|(line, old)| compare(line, old))
+                        && (!hunk.at_end || at + old.len() == file.lines.len())
+                })
         };
         let in_blocks: BTreeSet<usize> = regions
             .iter()
@@ -226,6 +238,13 @@ fn locate(file: &File<'_>, hunk: &Hunk, from: usize) -> Result<usize, String> {
         } else {
             in_blocks
         };
+        if comparisons.get() >= MAX_COMPARISONS {
+            return Err(
+                "takes too long to place: its lines repeat too often in the file. Use fewer and more telling lines of \
+                        context, or rewrite the file with a command."
+                    .to_owned(),
+            );
+        }
         match found.len() {
             0 => {}
             1 => return Ok(found.into_iter().next().unwrap_or(first)),
@@ -283,6 +302,13 @@ fn regions(file: &File<'_>, headers: &[String], from: usize) -> Result<Vec<Regio
                 }
             ));
         }
+        if found.len() > MAX_REGIONS {
+            return Err(format!(
+                "names the line `{}` after `@@`, which stands in {} places. Name a line that tells one place from the others.",
+                shorten(header),
+                found.len()
+            ));
+        }
         regions = found
             .into_iter()
             .map(|start| Region {
@@ -333,7 +359,13 @@ fn mismatch(file: &File<'_>, hunk: &Hunk, from: usize) -> String {
         line.is_some_and(|line| Level::NoOuterSpace.same(line, old[index].text.as_bytes()))
     };
     let filled = |index: usize| !old[index].text.trim().is_empty();
-    let score = |at: usize| (0..old.len()).filter(|&index| filled(index) && same(at, index)).count();
+    // The nearest place is a help, not worth minutes: in a crowd of lines only the first line of the hunk is looked for.
+    let compared = if file.lines.len().saturating_mul(old.len()) > 50_000_000 {
+        old.len().min(1)
+    } else {
+        old.len()
+    };
+    let score = |at: usize| (0..compared).filter(|&index| filled(index) && same(at, index)).count();
     let best = (0..file.lines.len())
         .map(|at| (score(at), at))
         .max_by_key(|&(score, at)| (score, usize::MAX - at));
