@@ -66,7 +66,7 @@ fn a_killed_helper_leaves_nobody_behind() {
         // Read-only commands cannot write down their ids, so these are found by their parents.
         let model = if sandbox == "read-only" {
             MockModel::replies(vec![
-                model::exec("call_1", "setsid sleep 301 > /dev/null 2>&1 & sleep 300"),
+                model::exec("call_1", "setsid sleep 301 > /dev/null 2>&1 & sleep 300; true"),
                 model::message("msg_1", "done"),
             ])
         } else {
@@ -77,12 +77,16 @@ fn a_killed_helper_leaves_nobody_behind() {
         let daemon = client.daemon.as_ref().unwrap().pid();
         let turn = client.start_turn(&thread, "go");
         let mut left = Vec::new();
-        eventually("the command has both children", Duration::from_secs(10), || {
+        eventually("the command has begun", Duration::from_secs(10), || {
             let helper = children(daemon);
-            let command: Vec<u32> = helper.iter().flat_map(|pid| children(*pid)).collect();
-            left = command.iter().flat_map(|pid| children(*pid)).collect();
+            left = helper.iter().flat_map(|pid| children(*pid)).collect();
+            let below: Vec<u32> = left.iter().flat_map(|pid| children(*pid)).collect();
+            left.extend(below);
             left.len() >= 2
         });
+        if sandbox != "read-only" {
+            left.push(runaway(&home));
+        }
         for helper in children(daemon) {
             signal("-KILL", helper);
         }

@@ -296,3 +296,62 @@ fn the_environment_has_no_secrets() {
     );
     client.finish();
 }
+
+/// A command that can write around its working directory replaces it by a symlink: the next turn must not follow.
+#[test]
+fn a_working_directory_that_was_swapped_is_not_followed() {
+    let model = MockModel::start(|n, body| {
+        let input = body["input"].as_array().unwrap();
+        let mut texts = input.iter().filter_map(|i| i["content"][0]["text"].as_str());
+        let outside = texts.find(|t| t.starts_with('/')).unwrap().to_owned();
+        match n {
+            0 => model::exec(
+                "c1",
+                &format!("cd .. && mv proj gone && ln -s {outside} proj && echo swapped"),
+            ),
+            2 => model::exec("c2", "echo pwned > made; pwd -P"),
+            3 => model::patch("p1", "*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch\n"),
+            _ => model::message("m", "done"),
+        }
+    });
+    let home = Home::new(&model);
+    let proj = home.workspace().join("proj");
+    let outside = home.outside("target");
+    std::fs::create_dir(&proj).unwrap();
+    std::fs::create_dir(&outside).unwrap();
+    let mut client = home.session();
+    let thread = client.start_thread(json!({"cwd": proj, "approvalPolicy": "never"}));
+    let policy = json!({"type": "workspaceWrite", "writableRoots": [home.workspace()], "networkAccess": false, "excludeTmpdirEnvVar": true, "excludeSlashTmp": true});
+    let params = json!({"threadId": thread, "input": [{"type": "text", "text": outside}], "sandboxPolicy": policy});
+    let turn = client.request("turn/start", params)["turn"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let run = client.finish_turn(&turn);
+    assert_eq!(run.completed("commandExecution")[0]["aggregatedOutput"], "swapped\n");
+    client.run_turn(&thread, "again");
+    assert_eq!(
+        std::fs::read_dir(&outside).unwrap().count(),
+        0,
+        "something was written outside"
+    );
+    client.finish();
+}
+
+/// Another terminal of the same user is a device file that a command must not open.
+#[test]
+fn other_terminals_are_out_of_reach() {
+    let model = MockModel::replies(vec![
+        model::exec("c1", "(echo x > /dev/ptmx) 2> /dev/null || echo closed"),
+        model::message("m", "done"),
+    ]);
+    let home = Home::new(&model);
+    let mut client = home.session();
+    let thread = client.start_thread(json!({"sandbox": "workspace-write"}));
+    let run = client.run_turn(&thread, "go");
+    let shown = run.completed("commandExecution")[0]["aggregatedOutput"]
+        .as_str()
+        .unwrap();
+    assert!(shown.ends_with("closed\n"), "{shown}");
+    client.finish();
+}

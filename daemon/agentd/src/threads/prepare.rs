@@ -56,7 +56,9 @@ impl Overrides {
             settings.model_provider = provider;
         }
         settings.approval_policy = self.approval_policy.unwrap_or(settings.approval_policy);
-        settings.sandbox_policy = self.sandbox_policy.unwrap_or(settings.sandbox_policy);
+        if let Some(policy) = self.sandbox_policy {
+            settings.sandbox_policy = with_real_roots(policy, &settings.cwd);
+        }
         settings.model = self.model.unwrap_or(settings.model);
         settings.service_tier = self.service_tier.or(settings.service_tier);
         settings.effort = self.effort.or(settings.effort);
@@ -72,11 +74,13 @@ impl Overrides {
 /// The configured provider does not exist, or the daemon's working directory is gone.
 pub fn default_settings(config: &Config) -> Result<ThreadSettings, RpcError> {
     check_provider(config, &config.model_provider)?;
+    let cwd = real(absolute(".")?);
+    let sandbox_policy = with_real_roots(sandbox_policy(config, config.sandbox_mode), &cwd);
     Ok(ThreadSettings {
-        cwd: absolute(".")?,
+        cwd,
         approval_policy: config.approval_policy,
         approvals_reviewer: "user".into(),
-        sandbox_policy: sandbox_policy(config, config.sandbox_mode),
+        sandbox_policy,
         model: config.model.clone(),
         model_provider: config.model_provider.clone(),
         service_tier: config.service_tier.clone(),
@@ -197,8 +201,27 @@ fn working_directory(path: &str) -> Result<String, RpcError> {
             "cwdNotDirectory",
             format!("cwd is not a directory: {path}"),
         )),
-        _ => Ok(path),
+        _ => Ok(real(path)),
     }
+}
+
+/// The path without symlinks, if it exists. Settings hold real paths, so that a folder which a command later replaces by a
+/// symlink is noticed instead of followed.
+fn real(path: String) -> String {
+    match std::fs::canonicalize(&path) {
+        Ok(real) => real.to_string_lossy().into_owned(),
+        Err(_) => path,
+    }
+}
+
+/// The policy with its writable roots as absolute real paths.
+fn with_real_roots(mut policy: SandboxPolicy, cwd: &str) -> SandboxPolicy {
+    if let SandboxPolicy::WorkspaceWrite { writable_roots, .. } = &mut policy {
+        for root in writable_roots {
+            *root = real(Path::new(cwd).join(&*root).to_string_lossy().into_owned());
+        }
+    }
+    policy
 }
 
 /// Joins a relative path to the daemon's working directory and takes out `.` and `..`.

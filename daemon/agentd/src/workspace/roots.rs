@@ -15,8 +15,12 @@ pub fn writable_roots(policy: &SandboxPolicy, cwd: &Path) -> Vec<PathBuf> {
     else {
         return Vec::new();
     };
-    let mut wanted: Vec<PathBuf> = vec![cwd.to_path_buf()];
-    wanted.extend(writable_roots.iter().map(|r| cwd.join(r)));
+    // These are real paths since they were set. If one leads through a symlink now, a command has replaced it, and what it
+    // leads to was never allowed.
+    let set = std::iter::once(cwd.to_path_buf()).chain(writable_roots.iter().map(|root| cwd.join(root)));
+    let mut wanted: Vec<PathBuf> = set
+        .filter(|path| path.canonicalize().is_ok_and(|real| real == *path))
+        .collect();
     if !exclude_slash_tmp {
         wanted.push(PathBuf::from("/tmp"));
     }
@@ -52,17 +56,14 @@ mod tests {
     #[test]
     fn missing_roots_are_left_out_and_exclusions_hold() {
         let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().canonicalize().unwrap();
         let policy = SandboxPolicy::WorkspaceWrite {
             writable_roots: vec!["/definitely/not/there".into(), "sub".into()],
             network_access: false,
             exclude_tmpdir_env_var: true,
             exclude_slash_tmp: true,
         };
-        std::fs::create_dir(dir.path().join("sub")).unwrap();
-        let real = dir.path().canonicalize().unwrap();
-        assert_eq!(
-            writable_roots(&policy, dir.path()),
-            vec![real.clone(), real.join("sub")]
-        );
+        std::fs::create_dir(real.join("sub")).unwrap();
+        assert_eq!(writable_roots(&policy, &real), vec![real.clone(), real.join("sub")]);
     }
 }
