@@ -184,3 +184,40 @@ fn a_patch_that_does_not_fit_says_what_was_expected() {
     assert!(text.contains("a.txt") && text.contains("nowhere"), "{text}");
     client.finish();
 }
+
+/// Between the question and the answer somebody puts a symlink where the patch was to write: what was not shown is not done.
+#[test]
+fn what_is_applied_is_what_was_shown() {
+    let patch = "*** Begin Patch\n*** Update File: docs/f.txt\n@@\n-b\n+B\n*** End Patch\n";
+    for change in ["link", "content"] {
+        let model = MockModel::replies(vec![model::patch("p1", patch), model::message("m", "done")]);
+        let home = Home::new(&model);
+        let (docs, other) = (home.workspace().join("docs"), home.outside("other"));
+        for dir in [&docs, &other] {
+            std::fs::create_dir(dir).unwrap();
+            std::fs::write(dir.join("f.txt"), "a\nb\n").unwrap();
+        }
+        let mut client = home.session();
+        let (docs_then, other_then) = (docs.clone(), other.clone());
+        client.approve = Box::new(move |_| {
+            match change {
+                "link" => {
+                    std::fs::rename(&docs_then, docs_then.with_extension("gone")).unwrap();
+                    std::os::unix::fs::symlink(&other_then, &docs_then).unwrap();
+                }
+                _ => std::fs::write(docs_then.join("f.txt"), "danger\nb\n").unwrap(),
+            }
+            Some(json!({"decision": "acceptForSession"}))
+        });
+        let thread = client.start_thread(json!({"sandbox": "workspace-write", "approvalPolicy": "untrusted"}));
+        let run = client.run_turn(&thread, "go");
+        assert_eq!(run.completed("fileChange")[0]["status"], "failed", "{change}");
+        assert!(output(&model).contains("changed after"), "{}", output(&model));
+        assert_eq!(
+            std::fs::read_to_string(other.join("f.txt")).unwrap(),
+            "a\nb\n",
+            "{change}"
+        );
+        client.finish();
+    }
+}

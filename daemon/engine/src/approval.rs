@@ -5,7 +5,7 @@
 use agentd_protocol::approval::{
     ApprovalDecision, CommandExecutionRequestApprovalParams, FileChangeRequestApprovalParams, ServerRequest,
 };
-use agentd_protocol::item::{CommandExecutionItem, CommandStatus, PatchChangeKind, PatchStatus, ThreadItem};
+use agentd_protocol::item::{CommandExecutionItem, CommandStatus, PatchStatus, ThreadItem};
 use agentd_protocol::settings::{AskForApproval, SandboxPolicy};
 use serde_json::{Value, json};
 
@@ -77,19 +77,12 @@ fn exec_grant(exec: &ExecCall) -> String {
     json!(["command", exec.argv, exec.cwd, exec.escalated]).to_string()
 }
 
-/// One grant for each path the patch touches.
+/// One grant for each real path the patch touches: a grant for a path does not follow a symlink that is put there later.
 fn patch_grants(plan: &PatchPlan) -> Vec<String> {
-    let mut grants = Vec::new();
-    for change in &plan.changes {
-        grants.push(json!(["patch", change.path]).to_string());
-        if let PatchChangeKind::Update {
-            move_path: Some(target),
-        } = &change.kind
-        {
-            grants.push(json!(["patch", target]).to_string());
-        }
-    }
-    grants
+    plan.targets
+        .iter()
+        .map(|path| json!(["patch", path]).to_string())
+        .collect()
 }
 
 fn session_grants(work: &Work) -> Vec<String> {

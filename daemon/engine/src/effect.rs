@@ -9,7 +9,7 @@ use agentd_protocol::settings::SandboxPolicy;
 use agentd_protocol::turn::Turn;
 use bytes::Bytes;
 
-use crate::input::ReplyToken;
+use crate::input::{PatchPlan, ReplyToken};
 use crate::rollout::RolloutLine;
 
 /// One thing to do.
@@ -159,6 +159,8 @@ pub enum ToolAction {
         writable_roots: Vec<String>,
         /// The user allowed paths outside the writable roots, or the policy is full access.
         unrestricted: bool,
+        /// What was decided on and perhaps shown to the user; a patch that would do anything else now is not applied.
+        plan: PatchPlan,
     },
 }
 

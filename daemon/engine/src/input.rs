@@ -256,7 +256,9 @@ pub enum ToolEvent {
 pub struct PatchPlan {
     /// The files, for clients.
     pub changes: Vec<FileUpdateChange>,
-    /// Real paths (symlinks resolved) that lie outside the writable roots.
+    /// Real paths (symlinks resolved) of everything the patch touches. What is applied must be what was decided on.
+    pub targets: Vec<String>,
+    /// Those of them that lie outside the writable roots.
     pub outside: Vec<String>,
 }
 

@@ -135,12 +135,15 @@ impl ActiveTurn {
         patch: &PatchCall,
         out: &mut Out<'_, '_>,
     ) {
-        let leaves_roots = patch.plan.as_ref().is_some_and(|plan| !plan.outside.is_empty());
+        // A patch is prepared before it is applied.
+        let Some(plan) = patch.plan.clone() else { return };
+        let leaves_roots = !plan.outside.is_empty();
         let action = ToolAction::ApplyPatch {
             patch: patch.patch.clone(),
             cwd: patch.cwd.clone(),
             writable_roots: self.patch_roots(thread),
             unrestricted: leaves_roots || thread.settings.sandbox_policy == SandboxPolicy::DangerFullAccess,
+            plan,
         };
         self.run_tool(thread, at, action, out);
     }

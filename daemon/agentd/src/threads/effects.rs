@@ -197,12 +197,13 @@ impl Actor {
                 cwd,
                 writable_roots,
                 unrestricted,
+                plan,
             } => {
                 let scope = patch_scope(cwd, writable_roots, unrestricted);
                 self.spawn_child(
                     key,
                     run_patch(run.tool, data, move || {
-                        ToolEvent::PatchApplied(agentd_tools::apply_patch::apply(&patch, &scope))
+                        ToolEvent::PatchApplied(agentd_tools::apply_patch::apply_planned(&patch, &scope, &plan))
                     }),
                 );
             }

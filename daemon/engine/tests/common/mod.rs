@@ -503,6 +503,7 @@ pub fn plan(path: &str, outside: bool) -> PatchPlan {
             kind: PatchChangeKind::Add,
             diff: "x\n".into(),
         }],
+        targets: vec![path.into()],
         outside: if outside { vec![path.into()] } else { vec![] },
     }
 }

@@ -38,8 +38,16 @@ pub fn prepare(text: &str, scope: &Scope) -> Result<PatchPlan, String> {
     let steps = plan::plan(&patch, scope)?;
     Ok(PatchPlan {
         changes: report::changes(&steps),
+        targets: target_texts(&steps),
         outside: report::outside(&steps, scope),
     })
+}
+
+fn target_texts(steps: &[plan::Step]) -> Vec<String> {
+    report::targets(steps)
+        .iter()
+        .map(|real| report::path_text(real))
+        .collect()
 }
 
 /// Applies a patch: all files change, or none does (created folders are removed again).
@@ -50,8 +58,32 @@ pub fn prepare(text: &str, scope: &Scope) -> Result<PatchPlan, String> {
 /// # Errors
 /// A text for the model. Says so if an original could not be put back.
 pub fn apply(text: &str, scope: &Scope) -> Result<Vec<PatchedFile>, String> {
+    apply_if(text, scope, |_| Ok(()))
+}
+
+/// [`apply`], unless the patch would now do anything else than `planned`: what was shown to the user and allowed is what
+/// happens.
+///
+/// # Errors
+/// As [`apply`]; also if the files, or what their paths lead to, changed since the plan was made.
+pub fn apply_planned(text: &str, scope: &Scope, planned: &PatchPlan) -> Result<Vec<PatchedFile>, String> {
+    apply_if(text, scope, |steps| {
+        if report::changes(steps) == planned.changes && target_texts(steps) == planned.targets {
+            return Ok(());
+        }
+        Err("the files changed after the patch was checked, so nothing was applied. Read them again and send the patch anew."
+            .to_owned())
+    })
+}
+
+fn apply_if(
+    text: &str,
+    scope: &Scope,
+    check: impl FnOnce(&[plan::Step]) -> Result<(), String>,
+) -> Result<Vec<PatchedFile>, String> {
     let patch = parse(text).map_err(|error| error.to_string())?;
     let steps = plan::plan(&patch, scope)?;
+    check(&steps)?;
     if let Some(path) = report::outside(&steps, scope).first() {
         return Err(format!(
             "{path} is outside the writable folders, so nothing was changed. Write inside {} or ask for permission.",

@@ -1,6 +1,6 @@
 //! What a patch would do or did, as the protocol and the engine want to hear it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agentd_engine::input::PatchedFile;
@@ -52,22 +52,30 @@ fn unified(before: &[u8], after: &[u8]) -> String {
     unified.iter_hunks().map(|hunk| hunk.to_string()).collect()
 }
 
-/// Real paths outside the writable folders, in order, each once.
-pub(super) fn outside(steps: &[Step], scope: &Scope) -> Vec<String> {
-    let mut outside = Vec::new();
-    let mut note = |real: &Path| {
-        let text = path_text(real);
-        if !place::inside(real, scope) && !outside.contains(&text) {
-            outside.push(text);
+/// Real paths of everything the steps touch, in order, each once.
+pub(super) fn targets(steps: &[Step]) -> Vec<PathBuf> {
+    let mut targets = Vec::new();
+    let mut note = |real: PathBuf| {
+        if !targets.contains(&real) {
+            targets.push(real);
         }
     };
     for step in steps {
-        note(&step.target.place.real());
+        note(step.target.place.real());
         if let Change::Move { to, .. } = &step.change {
-            note(&to.place.real());
+            note(to.place.real());
         }
     }
-    outside
+    targets
+}
+
+/// Those of them outside the writable folders.
+pub(super) fn outside(steps: &[Step], scope: &Scope) -> Vec<String> {
+    targets(steps)
+        .iter()
+        .filter(|real| !place::inside(real, scope))
+        .map(|real| path_text(real))
+        .collect()
 }
 
 /// The writable folders as a phrase.
