@@ -355,3 +355,23 @@ fn other_terminals_are_out_of_reach() {
     assert!(shown.ends_with("closed\n"), "{shown}");
     client.finish();
 }
+
+/// A command that writes without end must not cost the client its connection, nor the daemon its memory.
+#[test]
+fn a_flood_of_output_is_shown_at_a_pace() {
+    let model = MockModel::replies(vec![
+        model::exec("c1", "timeout 2 yes | head -c 400000000; echo; echo THE END"),
+        model::message("m", "done"),
+    ]);
+    let home = Home::new(&model);
+    let mut client = home.session();
+    let thread = client.start_thread(json!({}));
+    let run = client.run_turn(&thread, "go");
+    assert_eq!(run.answer(), "done");
+    let item = run.completed("commandExecution")[0];
+    assert!(item["aggregatedOutput"].as_str().unwrap().ends_with("THE END\n"));
+    let deltas = run.of("item/commandExecution/outputDelta");
+    let shown: usize = deltas.iter().map(|d| d["delta"].as_str().unwrap().len()).sum();
+    assert!(shown < 8 << 20, "{shown} bytes were sent live");
+    client.finish();
+}

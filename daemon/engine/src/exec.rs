@@ -240,6 +240,12 @@ impl ActiveTurn {
 
     pub(crate) fn exec_output(&mut self, at: usize, text: String, out: &mut Out<'_, '_>) {
         let Some(index) = self.calls[at].item else { return };
+        for text in self.calls[at].flow.admit(text, out.ms()) {
+            self.show_output(index, text, out);
+        }
+    }
+
+    fn show_output(&mut self, index: usize, text: String, out: &mut Out<'_, '_>) {
         self.add_text(index, TextChannel::CommandOutput, 0, &text, out);
         let (thread_id, turn_id, item_id) = (out.thread_id(), self.id.clone(), self.items[index].id().to_owned());
         out.emit(ServerNotification::CommandExecutionOutputDelta {

@@ -14,6 +14,7 @@ mod context;
 mod diff;
 pub mod effect;
 mod exec;
+mod flow;
 mod history;
 pub mod input;
 mod items;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::effect::{Effect, ToolAction, ToolRun};
 use crate::exec::{self, ExecCall};
+use crate::flow::Flow;
 use crate::history::{CallKind, call_output};
 use crate::input::ToolEvent;
 use crate::out::Out;
@@ -32,6 +33,8 @@ pub(crate) struct Call {
     pub(crate) stage: Stage,
     /// Position of its shown item, once there is one.
     pub(crate) item: Option<usize>,
+    /// How much of its output was shown.
+    pub(crate) flow: Flow,
 }
 
 /// What a call asks for.
@@ -108,6 +111,7 @@ impl ActiveTurn {
             work,
             stage,
             item: None,
+            flow: Flow::default(),
         });
     }
 
