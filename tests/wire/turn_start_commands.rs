@@ -375,3 +375,30 @@ fn a_flood_of_output_is_shown_at_a_pace() {
     assert!(shown < 8 << 20, "{shown} bytes were sent live");
     client.finish();
 }
+
+/// With the network on a command can open sockets; the daemon's own socket is not for it.
+#[test]
+fn a_command_is_no_client_of_its_daemon() {
+    let model = MockModel::start(|n, body| {
+        let input = body["input"].as_array().unwrap();
+        let mut texts = input.iter().filter_map(|i| i["content"][0]["text"].as_str());
+        let socket = texts.find(|t| t.ends_with("agentd.sock")).unwrap().to_owned();
+        let ask = format!(
+            "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"{socket}\"); s.sendall(b\"{{}}\\n\"); print(\"answer:\", s.recv(100))' 2>&1"
+        );
+        if n == 0 {
+            model::exec("c1", &ask)
+        } else {
+            model::message("m", "done")
+        }
+    });
+    let home = Home::new(&model);
+    let mut client = home.session();
+    let thread = client.start_thread(json!({"sandbox": "danger-full-access"}));
+    let run = client.run_turn(&thread, &home.socket().display().to_string());
+    let shown = run.completed("commandExecution")[0]["aggregatedOutput"]
+        .as_str()
+        .unwrap();
+    assert!(!shown.contains("error"), "the daemon answered a command: {shown}");
+    client.finish();
+}

@@ -118,10 +118,18 @@ async fn bind_tcp(
 async fn accept_unix(socket: BoundSocket, server: Server, stop: CancellationToken) {
     while let Some(accepted) = stop.run_until_cancelled(socket.listener.accept()).await {
         match accepted {
+            Ok((stream, _)) if is_command(&stream) => {
+                tracing::warn!("a command of a turn tried to reach the daemon's socket; refused");
+            }
             Ok((stream, _)) => drop(server.daemon.tracker.spawn(unix::serve(server.clone(), stream))),
             Err(error) => pause_after(&error).await,
         }
     }
+}
+
+fn is_command(stream: &tokio::net::UnixStream) -> bool {
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    pid.is_some_and(super::peers::is_own_command)
 }
 
 async fn accept_tcp(listener: TcpListener, admission: websocket::Admission, server: Server, stop: CancellationToken) {

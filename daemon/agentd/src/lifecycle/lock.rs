@@ -6,11 +6,16 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 
 /// Name of the lock file in the home.
 const FILE_NAME: &str = "agentd.lock";
+
+/// How often and how far apart the text of a holder is looked for that has not written it yet.
+const TEXT_TRIES: u32 = 20;
+const TEXT_PAUSE: Duration = Duration::from_millis(5);
 
 /// The lock.
 #[derive(Debug)]
@@ -33,7 +38,8 @@ pub enum Attempt {
 }
 
 impl Lock {
-    /// Tries to take the lock of a home. Does not wait.
+    /// Tries to take the lock of a home. Does not wait for it; for a holder that has only just taken it and not yet said who
+    /// it is, at most a tenth of a second.
     ///
     /// # Errors
     /// The file cannot be opened or locked at all.
@@ -58,12 +64,7 @@ impl Lock {
                 lock.describe("starting")?;
                 Ok(Attempt::Taken(lock))
             }
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                // Without a text there is only less to tell.
-                let _ = file.read_to_string(&mut text);
-                Ok(Attempt::Held(Holder(text.trim().to_owned())))
-            }
+            Err(TryLockError::WouldBlock) => Ok(Attempt::Held(Holder(read_text(&mut file)))),
             Err(TryLockError::Error(error)) => Err(error).with_context(doing),
         }
     }
@@ -82,6 +83,21 @@ impl Lock {
             .and_then(|()| self.file.set_len(text.len() as u64))
             .context("write the lock file")
     }
+}
+
+/// The text of the file. Without one there is only less to tell.
+fn read_text(file: &mut File) -> String {
+    let mut text = String::new();
+    for _ in 0..TEXT_TRIES {
+        let _ = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.read_to_string(&mut text));
+        if !text.trim().is_empty() {
+            break;
+        }
+        std::thread::sleep(TEXT_PAUSE);
+    }
+    text.trim().to_owned()
 }
 
 impl Holder {

@@ -5,6 +5,7 @@
 pub mod home;
 mod listeners;
 mod lock;
+mod peers;
 mod pipe;
 pub mod schema;
 mod signals;
